@@ -5,7 +5,6 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- What it answers, in a sentence or two.
     --
     -- computed: How; what is divided by what; whether a sum of intervals is a sum or a union.
-    -- needs: kernel, kernel_name
     -- requires:
     --   kernel: no kernels were recorded.
     -- materialized: Why its rows are computed once for a trace.
@@ -45,9 +44,10 @@ A query with a ``merge`` can be computed by several workers: each asks some of t
 it finds in the table ``partial`` (see ``engines/``).  What is ``shared`` is asked of all workers
 before: tables with a key, and queries that have a ``merge`` themselves.  A query without a
 ``merge`` can have something ``gathered``: queries that have one, and are of the whole trace.
-``needs`` lists the tables and queries that the SELECT reads; ``requires`` those of them, however
-far down, without a row of which the answer is empty, and the reason to give (an opened trace runs
-no SELECT then), or their names alone where it is the usual one (see ``fields``).  ``device.*``
+What a query needs are the tables and queries that stand behind FROM or JOIN in its SELECT;
+``requires`` lists those of them, however far down, without a row of which the answer is empty, and
+the reason to give (an opened trace runs no SELECT then), or their names alone where it is the usual
+one (see ``fields``).  ``device.*``
 stands for all columns of a table or query, ``start_ns, end_ns of kernel`` for some; those of a
 ``finding`` need not be said. ``label`` names a column of names,
 and what tells two of them apart: ``kernel``, ``kernels`` (one after the other), ``copy``,
@@ -82,7 +82,6 @@ from cupti_etl.storage.sources import identifier
 
 _KEYS = (
     "computed",
-    "needs",
     "requires",
     "materialized",
     "native",
@@ -111,6 +110,9 @@ _KEY = re.compile(rf"({'|'.join(_KEYS)}):(?: (.*))?\Z")
 _LABEL = re.compile(r"(\w+) = (kernel|kernels|copy|range|operator|process)\((\w+(?:, \w+)*)\)\Z")
 _CHART = re.compile(r"(?:bars|(?P<other>lines|flame))\((\w+), (\w+)(?(other)|(?:, by (\w+))?)\)\Z")
 _FINDING = re.compile(r"(.+) \((measured|estimated)\)\Z")
+_NO_SQL = re.compile(r"--[^\n]*|'[^']*'")
+_READ = re.compile(r"(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)\b(?!\.)")
+_NAMED = re.compile(r"\b(\w+) (?:USING KEY \(\w+\) )?AS (?:MATERIALIZED )?\(")
 _STATEMENT = re.compile(r"^-- (partial|merge)\n", re.MULTILINE)
 
 
@@ -259,7 +261,7 @@ def parse(text: str, name: str, topic: str, others: Others = lambda _: None) -> 
         topic=topic,
         doc=" ".join(sections["doc"]),
         computed=" ".join(sections["computed"]),
-        needs=_names(sections["needs"]),
+        needs=_needs(statements["query"]),
         limits=" ".join(sections["limits"]),
         parameters=tuple(field(name, line) for line in sections["parameters"]),
         columns=tuple(
@@ -290,6 +292,13 @@ def parse(text: str, name: str, topic: str, others: Others = lambda _: None) -> 
     )
     complain(query)
     return query
+
+
+def _needs(sql: str) -> tuple[str, ...]:
+    """The tables and queries that a SELECT reads, in the order in which it names them."""
+    text = _NO_SQL.sub("", sql)
+    own = {*_NAMED.findall(text)}
+    return tuple(dict.fromkeys(name for name in _READ.findall(text) if name not in own))
 
 
 def _statements(name: str, text: str) -> dict[str, str]:
@@ -328,7 +337,7 @@ def _sections(name: str, lines: list[str]) -> dict[str, list[str]]:
             sections[current][-1] += " " + text
         else:
             sections[current].append(text)
-    for key_ in ("doc", "computed", "needs", "columns"):
+    for key_ in ("doc", "computed", "columns"):
         # A finding has those of all findings.
         if not sections[key_] and not (key_ == "columns" and sections["finding"]):
             raise SchemaError(f"query {name}: the header has no {key_!r}")

@@ -29,7 +29,6 @@ GOOD = """\
 --
 -- computed: The rows of kernel
 --   with the device.
--- needs: kernel
 -- parameters:
 --   device INTEGER: The device.
 --   min_ns BIGINT = 0 [ns]: Shortest duration
@@ -139,8 +138,10 @@ def test_a_false_need_is_found(con) -> None:
     without = re.sub(r"-- parameters:.*?(?=-- columns)", "", GOOD, flags=re.DOTALL)
     plain = without.replace("WHERE device_id = device AND end_ns - start_ns >= min_ns", "")
     assert needed_and_read(con, parse(plain, "planted", "test")) == set()
-    wrong = parse(plain.replace("needs: kernel", "needs: memcpy"), "planted", "test")
-    assert needed_and_read(con, wrong) == {"kernel", "memcpy"}
+    assert parse(plain, "planted", "test").needs == ("kernel",)
+    # Needs are what stands behind FROM and JOIN.
+    wrong = parse(plain.replace("FROM kernel", "FROM kernel, memcpy"), "planted", "test")
+    assert needed_and_read(con, wrong) == {"memcpy"}
 
 
 @pytest.mark.parametrize(
@@ -148,9 +149,8 @@ def test_a_false_need_is_found(con) -> None:
     [
         ("-- Kernels of a device.\n", "", "the header has no 'doc'"),
         ("-- computed: The rows of kernel\n--   with the device.\n", "", "has no 'computed'"),
-        ("-- needs: kernel\n", "", "has no 'needs'"),
-        ("-- needs: kernel\n", "-- needs: kernel\n-- needs: memcpy\n", "'needs' stands twice"),
-        ("-- needs: kernel\n", "-- needs: kernel\n-- reads: memcpy\n", "neither a key nor"),
+        ("-- columns:", "-- limits: One.\n-- limits: Two.\n-- columns:", "'limits' stands twice"),
+        ("-- columns:", "-- reads: memcpy\n-- columns:", "neither a key nor"),
         ("[ns]: When it began.", ": When it began.", "cannot read"),
         (" [ns]: When it began.", ": When it began.", "needs the unit"),
         ("When it began.", "When it began", "must be a sentence"),
@@ -252,7 +252,7 @@ def test_examples_run(folder: Path, opened: Opened, query: Query) -> None:
 
 
 def named(name: str, needs: str) -> Query:
-    return parse(GOOD.replace("needs: kernel", f"needs: {needs}"), name, "test")
+    return parse(GOOD.replace("FROM kernel", f"FROM {needs}"), name, "test")
 
 
 def test_names_and_needs_must_fit_together() -> None:

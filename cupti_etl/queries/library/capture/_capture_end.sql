@@ -1,7 +1,6 @@
 -- Whether a capture has ended, and its counts can be compared with what is there.
 --
 -- computed: One row. Counts are written when a capture has ended, its row of "capture" after them.
--- needs: capture, row_count
 -- scope: whole
 -- columns:
 --   is_over BOOLEAN: Whether all captures of the trace have ended.

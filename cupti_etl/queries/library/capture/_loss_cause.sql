@@ -4,7 +4,6 @@
 --   lost, records of a finished process of which neither a row nor a loss is known, a process that
 --   still says "tracing" after the capture has ended, and rows that a capture counted at its end
 --   and that are no longer there, and ranks of a job that never wrote. Records are summed.
--- needs: _process_loss, _table_rows, _capture_end, _rank_missing, loss, row_count, process, capture
 -- scope: whole
 -- columns:
 --   cause VARCHAR: As in loss; or killed, failed, unaccounted, tracing, rank_missing

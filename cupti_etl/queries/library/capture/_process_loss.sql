@@ -1,7 +1,6 @@
 -- Processes, with the records that were lost of each.
 --
 -- computed: A single unknown number of lost records makes their sum unknown.
--- needs: process, loss
 -- scope: whole
 -- columns:
 --   process.*

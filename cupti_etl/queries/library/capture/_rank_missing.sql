@@ -2,7 +2,6 @@
 --
 -- computed: A job is what has one Slurm job and one world size. A rank that never wrote, or was not
 --   captured, is nowhere but in the world size of the others.
--- needs: process
 -- scope: whole
 -- columns:
 --   world_size INTEGER [ranks]: Ranks that the launcher started.

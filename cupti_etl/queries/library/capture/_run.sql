@@ -2,7 +2,6 @@
 --
 -- computed: Of several captures the first beginning and the last end; what they do not agree on is
 --   listed. Steps are those of the steady state; busy time is that of all GPUs over their spans.
--- needs: capture, process, step, busy_breakdown, kernel
 -- limits: Steps that are guessed from kernels are no better than their confidence.
 -- scope: whole
 -- columns:

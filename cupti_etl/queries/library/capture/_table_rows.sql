@@ -1,7 +1,6 @@
 -- How many rows each table has.
 --
 -- computed: One row a table. In an opened trace of folders the parts say so, of which none is read.
--- needs: _table_extent
 -- scope: whole
 -- columns:
 --   table_name VARCHAR: Its name.

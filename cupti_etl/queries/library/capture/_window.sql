@@ -1,7 +1,6 @@
 -- The stretches of time in which each process was recorded, numbered.
 --
 -- computed: Rows of capture_window; one that stands for several is one.
--- needs: capture_window, process
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

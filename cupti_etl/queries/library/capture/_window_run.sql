@@ -4,7 +4,6 @@
 --   the numbers of two windows say how much was launched between them. Kernels of CUDA graphs keep
 --   the number they got when the graph was made, and are left out. A kernel belongs to the last
 --   window that was being switched on, or open, before it began.
--- needs: _window, kernel
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -16,8 +16,6 @@
 --   row_count, from all tables of records together), and a process that still says "tracing" is a
 --   loss, and so are ranks of a job that are not in the trace. Overheads are sums of durations:
 --   those of several threads each count in full.
--- needs: _table_extent, _process_loss, _loss_cause, _capture_end, capture, process, loss, overhead,
---   import_skipped, discarded
 -- limits: Overhead is not among the kinds that a capture records by default.
 -- front: Can I believe this trace?
 -- first: section, subject, detail, lost, stored

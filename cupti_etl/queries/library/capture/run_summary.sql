@@ -4,8 +4,6 @@
 --   program, if all of it is there, else that of what was traced. Busy time is a union
 --   (busy_breakdown); times of kernels and copies are sums of durations. Errors are those of CUDA
 --   after which something did not run (cudaError_t of the CUDA Runtime API).
--- needs: capture, process, discarded, _rank_missing, busy_breakdown, kernel_summary,
---   memcpy_summary, unified_memory_migration, api_call
 -- materialized: Few rows, of all that ran.
 -- limits: See capture_health for what is missing from the trace.
 -- front: What ran, for how long, and what took the time?

@@ -1,7 +1,6 @@
 -- What each GPU spends its time on: its kernels, by which the GPUs of two runs are matched.
 --
 -- computed: Sums of the durations of finished kernels by GPU and mangled name.
--- needs: gpu_interval
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   name VARCHAR: Mangled name of the kernel.

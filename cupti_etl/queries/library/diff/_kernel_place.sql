@@ -3,7 +3,6 @@
 -- computed: Of the executions of a demangled name, grid and block, the kernel that comes before
 --   most often in the same stream, and the one that comes after; of those that come as often the
 --   first by name.
--- needs: kernel_named
 -- columns:
 --   name VARCHAR: Demangled name of the kernel.
 --   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.

@@ -2,7 +2,6 @@
 --
 -- computed: Finished kernels by demangled name, grid and block, each counted by duration, and by
 --   which of 32 parts with equally many of them, in the order of time, they are in.
--- needs: kernel_named
 -- materialized: Made once for an opened trace, in one sweep.
 -- columns:
 --   name VARCHAR: Demangled name of the kernel.

@@ -5,7 +5,6 @@
 --   by that, and by which of 32 parts with equally many of them, in the order of time, they are
 --   in. What none asked for is counted one by one, so that those of a subject are together the GPU
 --   time of the run.
--- needs: gpu_interval, _module, _module_launch, _operator, _operator_launch
 -- requires:
 --   marker: no modules and no operators were recorded.
 -- opened: Plain DuckDB takes long to plan it, as it repeats the text of all views below.

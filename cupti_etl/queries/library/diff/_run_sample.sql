@@ -4,7 +4,6 @@
 --   duration, and by which of 32 parts with equally many of them, in the order of time, they are
 --   in: neighbours are alike, so that what can be drawn at random is parts and not single ones.
 --   Steps of the warm-up are left out.
--- needs: _kernel_sample, step
 -- requires: gpu_activity
 -- limits: The device is not part of what is compared.
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: Steps by GPU. Steps that were found in different ways are not compared, so the way is
 --   said; a GPU of several ranks is of none.
--- needs: step, process
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   source VARCHAR: nvtx or kernels; with commas between where processes differ.

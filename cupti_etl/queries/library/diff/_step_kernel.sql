@@ -1,7 +1,6 @@
 -- Which kernels the steps of each GPU run, how often and for how long, after the warm-up.
 --
 -- computed: Kernels that are no communication, by mangled name, in the step in which they began.
--- needs: step, gpu_interval
 -- lookup: gpu_interval
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -7,8 +7,6 @@
 --   on a GPU has the number of the GPU as its pid, or, where the trace has several processes, a
 --   text with theirs. Source: "Trace Event Format", Google, and the files that PyTorch's profiler
 --   writes.
--- needs: kernel_named, memcpy, memcpy_p2p, memset, api_call, synchronization, overhead, nvtx_range,
---   marker, memory_operation, external_correlation, argument, process, gpu_activity, launch
 -- limits: Other tables have no events.
 -- parameters:
 --   base_ns BIGINT = 0 [epoch ns]: What times are since.

@@ -3,8 +3,6 @@
 -- computed: Counters are sums over the tables. "Now" is the last ten seconds before the last end of
 --   an activity: busy is the union of the activities in it, PM metrics are means over time. Memory
 --   is that of processes that had not ended before then.
--- needs: gpu_interval, _work_sum, _busy_between, _call_sum, launch, _memory_held, _pm_mean,
---   pm_value, gpu, loss, process, capture
 -- limits: As of memory_timeline; unfinished work and calls count once they have ended.
 -- scope: whole
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: PM metrics (pm_value), clocks, temperature and power (environment) and memory in use
 --   (memory_timeline), each from its time on.
--- needs: pm_value, environment, memory_timeline, gpu, _pm_column, _perfetto_process
 -- limits: Between samples, the value of the one before is shown.
 -- columns:
 --   counter_key UBIGINT: What tells it from others.

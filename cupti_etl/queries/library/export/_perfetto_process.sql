@@ -2,7 +2,6 @@
 --
 -- computed: Rows of process, ordered by rank, host and pid. Of processes with the same pid, as of
 --   several hosts or containers, each is shown with a number above all that Linux gives.
--- needs: process
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -2,8 +2,6 @@
 --
 -- computed: API calls, ranges and marks on the track of their thread; waits, and what was lost or
 --   not recorded, on tracks of their process.
--- needs: api_call, nvtx_range, marker, synchronization, argument, _timeline_loss,
---   _shared_correlation, _shared_launch, _perfetto_process
 -- columns:
 --   track BIGINT: From bit 40 on one more than process_place, from bit 32 on what it is of (1 what
 --     a thread did, 2 ranges of no thread, 3 waits, 4 losses), below that the thread.

@@ -1,7 +1,6 @@
 -- The streams of a Perfetto trace: where the work of each is shown.
 --
 -- computed: Streams of gpu_activity, in the order of their GPUs, processes and numbers.
--- needs: gpu_activity, gpu, _perfetto_process
 -- scope: whole
 -- columns:
 --   stream_key UBIGINT: What _perfetto_work calls it.

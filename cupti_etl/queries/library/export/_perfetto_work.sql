@@ -2,7 +2,6 @@
 --
 -- computed: The rows of the tables one after another; nothing is joined, so their order is that of
 --   the trace.
--- needs: kernel, memcpy, memcpy_p2p, memset, graph_trace
 -- columns:
 --   stage BIGINT: 1 kernel, 2 copy, 3 memset, 4 graph whose nodes are not recorded.
 --   stream_key UBIGINT: Its stream, as in _perfetto_stream.

@@ -5,7 +5,6 @@
 --   that of those between, by mean durations. Kernels of attention do all of it in one, and do
 --   not write what is between to memory. Of several GPUs each has as much of it as of the softmax.
 --   The culprit is the kernel of softmax with most of it.
--- needs: _kernel_run, _kernel_time, kernel_rule
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: A matrix product of less time, as there is with one kernel, is not counted.

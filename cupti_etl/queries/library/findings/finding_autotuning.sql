@@ -1,7 +1,6 @@
 -- How long Triton's tuners tried configurations of kernels.
 --
 -- computed: span_ns of triton_autotune by GPU. The culprits are the kernels with most of it.
--- needs: triton_autotune
 -- requires: kernel
 -- finding: Triton's autotuning tries configurations (measured)
 -- advice: keep what was found (cache_results=True, Inductor's cache), try fewer configurations, or

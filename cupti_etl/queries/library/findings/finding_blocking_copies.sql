@@ -3,7 +3,6 @@
 -- computed: saved_ns of memcpy_blocking, but no more than its idle_ns, as the run gains no more, or
 --   than the GPU was idle while the host waited or was in calls about memory, as several threads
 --   can be in them. The culprit is the call that cost most of it on all GPUs.
--- needs: _memcpy_blocking, _gap_cause
 -- requires: api_call
 -- finding: copies or memsets keep the host from going on (estimated)
 -- advice: pin the host memory, and use asynchronous calls

@@ -4,7 +4,6 @@
 --   other ranks (_exposed_wait), which has findings of its own. The culprit is the collective
 --   operation with most exposed time on all GPUs; of sends and receives it is said where it is not
 --   known how long they wait.
--- needs: busy_breakdown, collective_bandwidth, _exposed_wait, _nccl_pair
 -- requires: _busy_interval
 -- finding: busy with nothing but communication (measured)
 -- advice: overlap it with compute: other streams, smaller buckets, later waits

@@ -3,7 +3,6 @@
 -- computed: exposed_copy_ns of busy_breakdown, of GPUs on which kernels ran: without any, copying
 --   is all that was asked of them. The culprit is the kind of copy that was longest on the GPU
 --   without a kernel, or memsets, where copies were less than half of it.
--- needs: busy_breakdown, _copy_beside
 -- requires: _busy_interval
 -- finding: busy with nothing but copies and memsets (measured)
 -- advice: keep on the GPU what kernels use again; copy the rest from and to pinned memory, in a

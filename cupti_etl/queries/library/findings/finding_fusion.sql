@@ -4,7 +4,6 @@
 --   random numbers or a reduction and have different names, the shorter mean duration: fused, its
 --   data would be read and written with those of the other. Of several GPUs each has as much of it
 --   as of the executions of the first. The culprit is the pair with most of it.
--- needs: _kernel_run, _kernel_time, kernel_rule
 -- requires:
 --   kernel: no kernels were recorded.
 -- limits: Whether the two work on the same data is not known. Repetitions of one kernel are not

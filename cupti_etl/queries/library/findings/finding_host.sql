@@ -3,7 +3,6 @@
 -- computed: host_ns of _idle_cause, in gaps of 100 us and more: what is shorter is launching. The
 --   culprit is the range of the host in which most of it was, and where there is none the kernel or
 --   copy before which most of it was.
--- needs: _idle_culprit, _idle_cause, _outside_range
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap

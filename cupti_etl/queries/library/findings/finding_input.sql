@@ -1,7 +1,6 @@
 -- How long each GPU was idle while its host waited for input.
 --
 -- computed: input_ns of idle_summary: the host was outside CUDA, in a range of a data loader.
--- needs: _idle_cause
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap

@@ -3,7 +3,6 @@
 -- computed: late_ns of jit_module_load, of the process with most of it and of its source with most
 --   of it: a call that loads contains the compilation that it causes, so sources are not added. Of
 --   a trace with fewer than 20 kernels all is start.
--- needs: _code_load, kernel
 -- finding: code is compiled or loaded after the start (measured)
 -- advice: load and compile before the loop (CUDA_MODULE_LOADING=EAGER, a warm-up step)
 -- shown: jit_module_load

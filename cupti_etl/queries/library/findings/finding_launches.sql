@@ -3,7 +3,6 @@
 -- computed: saved_ns of launch_bound, where it is at least partly launch bound, without
 --   synchronized_ns, which is of finding_synchronizing; the culprit is the kernel or copy before
 --   which most of it was.
--- needs: launch_bound, _gap_cause
 -- requires: api_call, _busy_interval
 -- finding: waiting for launches (estimated)
 -- advice: capture the work in a CUDA graph, or launch fewer and larger kernels

@@ -2,7 +2,6 @@
 --
 -- computed: Time of kernels with NCHW and NHWC in their names, of cuDNN, MIOpen and others, no more
 --   than the GPU computed. The culprit is the one with most of it.
--- needs: _kernel_time, kernel_rule, busy_breakdown
 -- requires:
 --   kernel: no kernels were recorded.
 -- finding: convolutions change the layout of their data (measured)

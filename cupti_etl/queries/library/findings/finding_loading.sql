@@ -3,7 +3,6 @@
 -- computed: loading_ns of gap_attribution, in gaps that began before the first tenth of the trace's
 --   GPU work was over: what is later is in finding_late_loading, but where there are fewer than 20
 --   kernels. The culprit is the kernel or copy before which most of it was.
--- needs: _gap_cause, kernel
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap

@@ -3,7 +3,6 @@
 -- computed: The union of the moves between a GPU and others or the host, as far as kernels ran on
 --   it meanwhile (union), without moves that the program asked for. The culprit is the direction
 --   with most of that time.
--- needs: unified_memory, gpu, _busy_interval
 -- requires: unified_memory, _busy_interval
 -- finding: kernels while managed memory moves (measured)
 -- advice: prefetch it before they run (cudaMemPrefetchAsync), or use cudaMalloc and copies

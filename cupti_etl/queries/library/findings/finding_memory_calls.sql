@@ -2,7 +2,6 @@
 --
 -- computed: memory_ns of gap_attribution. The culprit is the function of CUDA in which most of it
 --   was, of all threads together.
--- needs: _gap_cause, _idle_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap

@@ -3,7 +3,6 @@
 -- computed: other_cuda_ns of gap_attribution: calls that neither launch, wait, load code nor are
 --   about memory. The culprit is the function of CUDA in which most of it was, of all threads
 --   together.
--- needs: _gap_cause, _idle_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap

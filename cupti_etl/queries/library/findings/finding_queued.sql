@@ -2,7 +2,6 @@
 --
 -- computed: queued_ns of gap_attribution, in gaps of 20 us and more: shorter ones are what
 --   beginning a kernel takes. The culprit is the kernel or copy before which most of it was.
--- needs: _idle_culprit
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap

@@ -2,7 +2,6 @@
 --
 -- computed: Sum of _exposed_wait over collectives, for others than those of finding_straggler. The
 --   culprit is the rank, or the GPU of a process without one, for which it waited most.
--- needs: _exposed_wait, _late_rank
 -- requires: collective
 -- finding: waiting for other ranks in collectives (measured)
 -- advice: give all as much to do, and keep their hosts from stopping at different times

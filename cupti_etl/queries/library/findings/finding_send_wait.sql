@@ -2,7 +2,6 @@
 --
 -- computed: Sum of _exposed_wait over sends and receives. The culprit is the rank, or the GPU of a
 --   process without one, for which it waited most.
--- needs: _exposed_wait
 -- requires: collective
 -- finding: waiting for the other end of sends and receives, as stages of a pipeline do (measured)
 -- advice: use more micro-batches or another schedule, and give all stages as much to do

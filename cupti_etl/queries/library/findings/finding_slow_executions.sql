@@ -2,7 +2,6 @@
 --
 -- computed: lost_ns of kernel_tail, by GPU, of fewer than a tenth of the executions. The culprit is the kernel with most of it on all GPUs.
 --   Communication is left out: it takes as long as other ranks let it wait (collective_wait).
--- needs: _kernel_shape, kernel_rule
 -- requires: kernel
 -- finding: kernels have executions of more than twice their median (measured)
 -- advice: see what was around the slowest (kernel_worst): contention, clocks, different data

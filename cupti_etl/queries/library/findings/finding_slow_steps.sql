@@ -2,7 +2,6 @@
 --
 -- computed: Durations of the outliers of step_breakdown, less the median of their loop. Steps that
 --   were found in the kernels are left out: their period is a guess, and may be of layers.
--- needs: step_breakdown
 -- requires: gpu_activity, step
 -- finding: some steps took longer than most (measured)
 -- advice: compare these steps with the others: evaluation, checkpoints, input

@@ -1,7 +1,6 @@
 -- What small copies cost on each GPU that could be one.
 --
 -- computed: As saved_ns of memcpy_small, of the runs of each GPU.
--- needs: memcpy_small, _small_copy, gpu
 -- requires: memcpy
 -- finding: small copies could be one (estimated)
 -- advice: gather them into one copy

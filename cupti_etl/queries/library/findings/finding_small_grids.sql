@@ -3,7 +3,6 @@
 -- computed: wasted_ns of kernel_waves, of kernels with less than one wave, less the time that
 --   kernels ran beside each other, in which one fills what another leaves. The culprit is the
 --   kernel with most of it on all GPUs.
--- needs: kernel_waves, kernel_name, gpu, busy_breakdown
 -- requires: kernel, _device_limits
 -- finding: kernels do not fill the device (estimated)
 -- advice: give them more blocks (of 32 threads or more), or run several at once

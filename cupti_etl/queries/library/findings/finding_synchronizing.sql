@@ -3,7 +3,6 @@
 -- computed: waiting_ns of gap_attribution, and what launching cost in gaps that began so
 --   (synchronized_ns of launch_bound). The culprit is the call that waited longest in gaps of
 --   the GPU (sync_cost), and the range of its longest wait.
--- needs: _gap_cause, sync_cost, launch_bound
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap

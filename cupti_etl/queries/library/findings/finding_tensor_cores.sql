@@ -3,7 +3,6 @@
 -- computed: Time of kernels that are is_plain_float (kernel_rule), no more than the GPU computed, less
 --   what their operations would take at the peak of the tensor cores instead of that of floats: in
 --   TF32, or in halves on chips without TF32. The culprit is the kernel with most of that time.
--- needs: _kernel_time, kernel_rule, _chip, gpu, busy_breakdown
 -- requires:
 --   kernel: no kernels were recorded.
 --   _chip: it is not known what the chip of the GPU can do.

@@ -2,7 +2,6 @@
 --
 -- computed: By GPU, the time from its first activity of _hlo_work in the phase autotuning to the
 --   last before one of another phase, summed. The culprits are the modules that took most GPU time.
--- needs: _hlo_work, gpu
 -- requires: api_call
 -- finding: XLA's autotuning tries compiled modules (measured)
 -- advice: keep what was found (JAX's compilation cache, --xla_gpu_per_fusion_autotune_cache_dir),

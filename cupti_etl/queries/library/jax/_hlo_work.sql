@@ -6,7 +6,6 @@
 --   (fusion_24 is of fusion.24), if the buffer ran it once; else of the command buffer. Of the
 --   rest, what a thread that tries modules for the autotuner asks for while XLA compiles is
 --   autotuning; of what remains, nothing is known.
--- needs: _hlo_range, _range_parent, _range_served, _range_turn, _graph_interval, launch_to_gpu
 -- requires: _hlo_range
 -- materialized: Made once for an opened trace, as every query about HLO reads it.
 -- limits: XLA runs operations that are alike by one kernel; where a command buffer holds but one

@@ -3,7 +3,6 @@
 -- computed: _hlo_work by module, program and operation, with the host's time in the ranges of the
 --   operation. Times are sums of durations. Work that no range of XLA was around, such as copies
 --   of arrays from and to the host, is in the row without a phase.
--- needs: _hlo_range, _hlo_work
 -- requires: _hlo_range
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 -- limits: As of _hlo_work. Operations of several framework operations have what their names have

@@ -4,7 +4,6 @@
 --   first row whose words a name has counts ($ is the end of the name, as chips of laptops are
 --   other ones). Rates of halves are with sums in floats. Bandwidth is that of the device record,
 --   if it is there.
--- needs: device
 -- limits: Variants of lower power have lower peaks; chips that are not listed have no row.
 -- scope: whole
 -- columns:

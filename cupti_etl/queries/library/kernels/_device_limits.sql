@@ -1,7 +1,6 @@
 -- What a multiprocessor of each device can hold, of devices where all of it is known.
 --
 -- computed: One row of device for each process and ordinal, if none of its limits is NULL.
--- needs: device
 -- limits: PyTorch's traces tell them from 2022 on; nsys's do where they describe the GPUs.
 -- scope: whole
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: Every run of neighbours in a stream, counted by their names; runs overlap, so their
 --   times must not be added. The gaps are those between the kernels of a run.
--- needs: kernel
 -- materialized: Made once for an opened trace, in one sweep.
 -- limits: Copies and sets between kernels are not seen.
 -- columns:

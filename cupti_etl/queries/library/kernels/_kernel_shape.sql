@@ -4,7 +4,6 @@
 --   different sizes are not mixed. They still are of kernels that have one shape for all sizes, as
 --   many blocks as the device can hold: if a tenth takes more than twice the median, that is taken
 --   for other work, and none of it as slow.
--- needs: kernel, _readable_name, gpu
 -- materialized: Made once for an opened trace, as percentiles want all durations in order.
 -- columns:
 --   name VARCHAR: Function name alone.

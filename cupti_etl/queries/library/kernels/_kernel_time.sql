@@ -2,7 +2,6 @@
 --
 -- computed: Finished executions by GPU and mangled name. Times are sums of durations: kernels that
 --   overlap each count in full.
--- needs: _gpu_run
 -- materialized: Made once for an opened trace, as categories of kernels read it.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

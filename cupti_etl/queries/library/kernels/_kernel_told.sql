@@ -3,7 +3,6 @@
 -- computed: Executions by mangled name. The trace says so of an execution if its call has the
 --   arguments of a collective (_collective_argument): of the kernels of a graph, which have one
 --   call, only if it says so of all.
--- needs: kernel, _collective_argument
 -- scope: whole
 -- columns:
 --   name VARCHAR: Mangled name; one row each.

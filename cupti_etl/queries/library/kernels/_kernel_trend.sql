@@ -6,7 +6,6 @@
 --   The warm-up ratio is the mean of the first tenth over the median of all. The change point is
 --   where the cumulated difference from the mean duration is largest; its strength is that sum
 --   divided by the standard deviation and the root of the count, about 1.4 by chance in one of 20.
--- needs: _gpu_run
 -- materialized: Made once for an opened trace, in one sweep.
 -- limits: A line fits only what comes at one rate.
 -- columns:

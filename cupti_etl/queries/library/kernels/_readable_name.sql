@@ -1,7 +1,6 @@
 -- Readable names of kernels, one row a mangled name.
 --
 -- computed: kernel_name, where a name may stand more than once.
--- needs: kernel_name
 -- columns:
 --   mangled VARCHAR: The mangled name.
 --   demangled VARCHAR: Name with template and call arguments.

@@ -2,7 +2,6 @@
 --
 -- computed: Finished executions by GPU and category of kernel_rule. Times are sums of durations:
 --   kernels that overlap each count in full.
--- needs: _kernel_time, kernel_rule
 -- requires: kernel
 -- limits: As of kernel_rule; "other" is what no rule knows, a row like the others.
 -- front: What kind of work do the kernels do?

@@ -2,7 +2,6 @@
 --
 -- computed: Finished executions by device, demangled name and shape. Times are sums of durations:
 --   kernels that overlap each count in full.
--- needs: kernel_named
 -- requires: kernel
 -- materialized: Made once for an opened trace, as it goes through all kernels.
 -- label: name = kernel(demangled, grid, block)

@@ -1,7 +1,6 @@
 -- Kernels with their readable names.
 --
 -- computed: Each row of kernel, with the row of kernel_name that has its mangled name.
--- needs: kernel, _readable_name
 -- columns:
 --   kernel.*
 --   demangled VARCHAR: Name with template and call arguments; the mangled name if none is known.

@@ -4,7 +4,6 @@
 --   blocks, registers (allocated per warp in 256s, for 4 warps at a time) and shared memory (1 KiB
 --   a block for the system from compute capability 8 on; in 128s, before that in 256s) allow.
 --   Occupancy is their warps over the most that can be resident.
--- needs: kernel_config_summary, _device_limits
 -- requires: kernel, _device_limits
 -- materialized: Made once for an opened trace, as it goes through all kernels.
 -- limits: What fits, not what ran: see kernel_waves for grids that do not fill the device.

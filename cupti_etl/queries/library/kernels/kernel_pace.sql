@@ -5,7 +5,6 @@
 --   The warm-up ratio is the mean of the first tenth over the median of all. The change point is
 --   where the cumulated difference from the mean duration is largest; its strength is that sum
 --   divided by the standard deviation and the root of the count, about 1.4 by chance in one of 20.
--- needs: _kernel_trend, _readable_name
 -- requires: kernel
 -- limits: Names with fewer than min_calls executions are left out. A line fits only what comes at
 --   one rate.

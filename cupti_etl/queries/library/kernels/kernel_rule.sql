@@ -7,7 +7,6 @@
 --   one before and one behind, and ^ and $ at the ends. Rules look at the function's own name, for
 --   functions that libraries call by one name for all (Kernel) at the whole one; those on "whole"
 --   always at the whole one, which has namespaces, template and call arguments.
--- needs: _kernel_told, _readable_name
 -- materialized: Made once for an opened trace, as every activity is told apart by it.
 -- limits: The rules know names of common libraries and compilers; "other" is what none knows. Of a
 --   name, the first 4096 characters count. Kernels that a compiler made of pointwise operators are

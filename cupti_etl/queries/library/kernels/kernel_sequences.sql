@@ -2,7 +2,6 @@
 --
 -- computed: Every run of `length` neighbours in a stream, counted by their names; runs overlap, so
 --   their times must not be added. The gaps are those between the kernels of a run.
--- needs: _kernel_run, _readable_name
 -- requires: kernel
 -- limits: Copies and sets between kernels are not seen.
 -- front: Which kernels follow one another so often that they should be one, or a graph?

@@ -2,7 +2,6 @@
 --
 -- computed: Finished executions by demangled name. Times are sums of durations: kernels that
 --   overlap each count in full.
--- needs: kernel_named
 -- requires: kernel
 -- materialized: Few rows, of all kernels.
 -- limits: percent is a share of kernel time; for time that a GPU was busy see gpu_busy.

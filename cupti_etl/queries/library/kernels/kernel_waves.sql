@@ -3,7 +3,6 @@
 -- computed: waves is blocks over what fits on all multiprocessors at once (kernel_occupancy).
 --   Efficiency is waves over the next whole number: a last wave that is not full takes as long as
 --   a full one. wasted_ns is total_ns times the rest, an upper bound.
--- needs: kernel_occupancy, gpu_activity, kernel_name
 -- requires: kernel, _device_limits
 -- materialized: Made once for an opened trace, as it goes through all kernels.
 -- limits: Blocks are taken to be alike, and the kernel to be alone on the device. Communication,

@@ -4,8 +4,6 @@
 --   the last that began earlier in the stream; the range is the innermost around the launching
 --   call, on its thread. The clock is that of the PM sample in which the run began (its lag taken
 --   off), or else of the last reading in environment before it.
--- needs: kernel, _readable_name, gpu, gpu_interval, api_call, _range_served, nvtx_range, pm_sample,
---   pm_alignment, environment
 -- requires: kernel
 -- limits: Names and shapes with fewer than min_calls executions are left out. Clocks are recorded
 --   on demand (capture --pm, or --kinds environment); a reading can be old.

@@ -7,7 +7,6 @@
 --   over. Executions of one kernel and configuration (threads, registers, shared memory, blocks) in
 --   a stream with nothing but that between them are tries, up to the last after clearing, if it was
 --   cleared 5 times or more and the kernel has tries of 2 configurations or more.
--- needs: gpu_interval, kernel, _readable_name, launch_stack, python_stack
 -- requires: kernel
 -- limits: A tuner that does not clear the cache (in CUDA graphs, or of another library) is seen in
 --   stacks alone. A loop of a program's own that clears a buffer around few kernels looks alike.

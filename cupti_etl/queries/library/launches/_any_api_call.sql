@@ -1,7 +1,6 @@
 -- Whether API calls were recorded, of any process.
 --
 -- computed: One row if there is a call, else none.
--- needs: api_call
 -- scope: whole
 -- columns:
 --   is_recorded BOOLEAN: True.

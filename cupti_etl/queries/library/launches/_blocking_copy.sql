@@ -6,7 +6,6 @@
 --   was asked before, then copies piece by piece over a buffer of its own, and returns when the
 --   last one lies in there: of these copies, most of the time must be within the call. To set
 --   pinned memory is a copy here, as its call waits, too (cudaMemset).
--- needs: api_call, memcpy, memset
 -- materialized: Made once for an opened trace, as queries about waiting read it.
 -- limits: A runtime call and the driver call inside it have a row each.
 -- scope: host start_ns

@@ -2,7 +2,6 @@
 --
 -- computed: Returned calls by process, domain and name. Times are sums of durations: a driver call
 --   inside a runtime call counts in both.
--- needs: api_call
 -- parameters:
 --   from_ns BIGINT = NULL [epoch ns]: Only what returned later; NULL for all.
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: Rows of jit, and of _host_span those of its class loading. Late is what began after the
 --   first tenth of the trace's GPU work.
--- needs: jit, _host_span, kernel
 -- lookup: kernel
 -- columns:
 --   source VARCHAR: jit, overhead, api_call or first_launch.

@@ -5,7 +5,6 @@
 --   Records of overhead, where there are any, tell of a part of that. Taken for it is the launch of
 --   the execution that began first, of a kernel on a device of a process, where it took more than
 --   100 us: others take 5 to 50.
--- needs: kernel, api_call
 -- materialized: Few rows, of all kernels.
 -- limits: Of a kernel that had run before the recording began, a launch that took as long for
 --   another reason is taken for its first.

@@ -2,7 +2,6 @@
 -- that kernels may use.
 --
 -- computed: From the names of calls: those of _host_span about memory that are not asynchronous.
--- needs: _host_span
 -- columns:
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: Thread that called.

@@ -2,7 +2,6 @@
 --
 -- computed: Kernels with a known call, of which the return, the start and the end are known. Of a
 --   graph launch, the first kernel counts.
--- needs: launch_to_gpu
 -- limits: A long time on the queue is no fault: work that is launched ahead waits there.
 -- columns:
 --   process_id, device_id, api_name of launch_to_gpu

@@ -2,7 +2,6 @@
 --
 -- computed: The share of the time of finished activities whose call is known. In a part that is the
 --   work that the host had launched before; in a whole trace it is none.
--- needs: launch_to_gpu, api_call
 -- columns:
 --   percent DOUBLE [%]: That share of the time of all; NULL without any.
 SELECT 100.0 * coalesce(sum(work.end_ns - work.start_ns) FILTER (WHERE calls.start_ns IS NULL), 0)

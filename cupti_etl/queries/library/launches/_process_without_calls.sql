@@ -2,7 +2,6 @@
 --
 -- computed: Those of gpu_activity that have no row in api_call. Who asked for their work is not
 --   known, which is not to say that nobody did.
--- needs: gpu_activity, api_call
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -2,7 +2,6 @@
 -- call, or ids that began anew after 2^32 calls.
 --
 -- computed: Groups of api_call by process_id and correlation_id with more than one row.
--- needs: api_call
 -- materialized: Made once for an opened trace, as every query about launches reads it.
 -- scope: whole
 -- columns:

@@ -1,7 +1,6 @@
 -- Of launch, the calls whose correlation id other calls of the process have, too.
 --
 -- computed: Of calls with the same id that contain one another the outermost.
--- needs: api_call, gpu_activity, _shared_correlation
 -- limits: As of launch.
 -- scope: whole
 -- columns:

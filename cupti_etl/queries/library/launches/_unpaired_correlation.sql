@@ -3,7 +3,6 @@
 --
 -- computed: Groups of gpu_activity by process_id and correlation_id with more than one row, or with
 --   more or fewer than one row in api_call.
--- needs: gpu_activity, api_call
 -- requires: api_call
 -- materialized: Made once for an opened trace, as it goes through all calls and activities.
 -- scope: whole

@@ -2,7 +2,6 @@
 --
 -- computed: Returned calls by domain and name. Times are sums of durations: calls of several
 --   threads each count in full, and a driver call inside a runtime call counts in both.
--- needs: api_call
 -- requires: api_call
 -- materialized: Few rows, of all calls.
 -- limits: Only functions that the capture was asked to record (capture.api_level) are here. The

@@ -2,7 +2,6 @@
 --
 -- computed: As api_summary, by process and thread too. Times are sums of durations; a driver call
 --   inside a runtime call counts in both.
--- needs: api_call
 -- requires: api_call
 -- limits: Only functions that the capture was asked to record (capture.api_level) are here.
 -- columns:

@@ -4,7 +4,6 @@
 --   several threads each count in full, and a driver call inside a runtime call counts in both.
 --   GPU time is the sum of the kernels, copies and sets with the call's correlation id, so that a
 --   runtime call and the driver call inside it have the same.
--- needs: callback_event, gpu_interval
 -- requires:
 --   callback_event: no callbacks were kept (capture with --callbacks).
 -- limits: Only callbacks that --callbacks asked for are here. The percentage is a share of the

@@ -2,7 +2,6 @@
 --
 -- computed: Calls whose name says so: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch and their
 --   variants.
--- needs: api_call
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

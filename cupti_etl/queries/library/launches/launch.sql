@@ -3,7 +3,6 @@
 -- computed: Calls of which gpu_activity has the process_id and correlation_id. Of calls with the
 --   same id that contain one another the outermost is taken, so a runtime call and not the driver
 --   call inside it.
--- needs: api_call, gpu_activity, _shared_correlation, _shared_launch
 -- limits: Calls that failed, or whose work was not recorded, are not here; see api_call. Work
 --   launched before the capture began, or from a call that was not recorded, has no row. An id has
 --   several rows if it began anew after 2^32 calls; launch_to_gpu tells them apart.

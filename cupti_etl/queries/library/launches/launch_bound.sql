@@ -3,7 +3,6 @@
 -- computed: The idle time of the GPU with nothing on its queues (gap_attribution, without queued)
 --   in gaps in which the host was launching, or which were shorter than 100 us and spent outside
 --   CUDA, as a share of the span. The verdict is "launch bound" from 10 % on, "partly" from 3 %.
--- needs: _gap_cause, busy_breakdown, _any_api_call
 -- requires: gpu_activity, api_call, _busy_interval
 -- materialized: Few rows, of all gaps.
 -- limits: A graph or fewer, larger kernels would save at most saved_ns, and to synchronize less

@@ -3,7 +3,6 @@
 -- computed: Per kernel name, over kernels with a known call: the call's duration; the time from
 --   its return to the kernel's start, 0 where the kernel began before the call returned; the
 --   kernel's duration. Of a graph launch, the first kernel counts.
--- needs: _launch_time, _readable_name
 -- requires: api_call, launch_to_gpu
 -- materialized: Computed over all launches.
 -- limits: A long time on the queue is no fault: work that is launched ahead waits there.

@@ -3,7 +3,6 @@
 -- computed: gpu_activity joined to launch by process_id and correlation_id, so that an activity
 --   has one row, or none if its call is not known. Where an id began anew after 2^32 calls, the
 --   last call that began before the activity is meant.
--- needs: api_call, gpu_activity, _shared_correlation, _shared_launch
 -- limits: One call has many rows where it launched a graph: is_graph tells.
 -- scope: start_ns
 -- columns:

@@ -4,7 +4,6 @@
 --   if that is earlier, and leaves it when it ends. All of a graph launch in a stream are one,
 --   from the earliest of these to the last end. Means are weighted by time, from the first
 --   launch to the last end of the stream.
--- needs: launch_to_gpu
 -- requires: api_call, launch_to_gpu
 -- materialized: Made in one sweep over calls and activities.
 -- limits: Activities without a recorded call are not seen. The driver holds about 1024 launches

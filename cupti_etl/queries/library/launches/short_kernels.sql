@@ -2,7 +2,6 @@
 -- the GPU up however many run.
 --
 -- computed: Over the launches with known times of each GPU. Times are sums of durations.
--- needs: _launch_time, gpu
 -- requires: api_call, launch_to_gpu
 -- materialized: Computed over all launches.
 -- limits: Of a graph launch, only the first kernel counts. Calls of several threads go on at once.

@@ -7,8 +7,6 @@
 --   thread's calls do not overlap, so their sum is a union. busy_ns is the part in which the GPU
 --   had any activity; in idle_ns host and device both waited. The range is the innermost NVTX range
 --   at the time of the longest call.
--- needs: _host_span, _blocking_copy, _freeing_call, gpu_interval, _busy_interval, _range_span,
---   _range_parent
 -- requires: gpu_activity, api_call, _busy_interval
 -- materialized: Made once for an opened trace, as it looks at all calls.
 -- limits: A process with several GPUs has a row for each; the time waited is the same in all.

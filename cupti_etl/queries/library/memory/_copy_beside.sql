@@ -2,7 +2,6 @@
 --
 -- computed: One row a copy; of its time, what lies within _busy_interval of compute and
 --   communication on the same GPU.
--- needs: memcpy, memcpy_p2p, device, gpu_interval, _busy_interval
 -- lookup: gpu_interval, _busy_interval
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; NULL if nothing finished on it.

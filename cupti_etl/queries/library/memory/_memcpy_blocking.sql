@@ -1,7 +1,6 @@
 -- What memcpy_blocking sums, by the GPU that was copied to or from.
 --
 -- computed: As memcpy_blocking says.
--- needs: launch_to_gpu, memcpy, memset, gpu_interval, _busy_interval
 -- requires: api_call
 -- materialized: Made once for an opened trace, as calls and copies are joined.
 -- lookup: gpu_interval, _busy_interval

@@ -1,7 +1,6 @@
 -- The call that allocated or released memory.
 --
 -- computed: Of a runtime call and the driver call inside it, the outer one.
--- needs: memory, api_call
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: What joins it and memory.

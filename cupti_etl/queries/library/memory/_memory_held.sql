@@ -1,7 +1,6 @@
 -- Memory in use at the end, by process, device and kind.
 --
 -- computed: The last row of memory_timeline of each.
--- needs: memory_timeline
 -- limits: As of memory_timeline.
 -- columns:
 --   process_id, device_id, memory_kind of memory_timeline

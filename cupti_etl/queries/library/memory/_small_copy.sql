@@ -2,7 +2,6 @@
 --
 -- computed: Finished copies of a stream in their order; a run is of neighbours with the same
 --   direction, at most max_bytes each and begun at most 100 us after the end of the one before.
--- needs: memcpy
 -- parameters:
 --   max_bytes BIGINT = 65536 [bytes]: Largest copy that is small.
 -- columns:

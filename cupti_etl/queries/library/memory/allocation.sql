@@ -2,7 +2,6 @@
 --
 -- computed: Each allocation in memory with the first release after it of the same address in the
 --   same process, before the address is allocated anew.
--- needs: memory
 -- requires: memory
 -- limits: Without its address nobody knows the release of an allocation, so it is not here; nor is
 --   what was allocated before the capture began, nor what a framework's own allocator gives out of

@@ -3,7 +3,6 @@
 -- computed: allocation with the outermost recorded call of its correlation_id, and the NVTX range
 --   that was the innermost of the calling thread when that call began; without a call, that of the
 --   thread that asked when it was allocated.
--- needs: allocation, _memory_call, _range_served, nvtx_range
 -- requires: memory
 -- scope: whole
 -- columns:

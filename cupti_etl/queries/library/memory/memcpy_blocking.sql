@@ -6,7 +6,6 @@
 --   of the calls; what could be saved is what lies above the median call of asynchronous copies of
 --   pinned memory in the trace, or above 5 us where there is none. idle_ns is the part of the calls
 --   in which the copy's GPU had no activity.
--- needs: _memcpy_blocking
 -- requires: api_call
 -- limits: A synchronous call also waits for work before it on its stream.
 -- columns:

@@ -3,7 +3,6 @@
 -- computed: From _small_copy. The fixed cost of a copy is the 10th percentile of the durations of
 --   all its direction's small copies, an upper bound of what a copy of nothing would take. saved_ns
 --   is that for every copy of a run but the first.
--- needs: memcpy, _small_copy
 -- requires: memcpy
 -- limits: Other work of the stream between the copies is not seen. The host saves launches too.
 -- parameters:

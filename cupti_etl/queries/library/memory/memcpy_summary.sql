@@ -4,7 +4,6 @@
 --   class. Times are sums of durations: copies that overlap each count in full. Rates are bytes
 --   over time while copying, of copies whose size is known. Beside kernels is the part of the
 --   copies' time within _busy_interval of compute and communication on the same GPU.
--- needs: _copy_beside, _busy_interval
 -- requires: gpu_activity
 -- materialized: Made once for an opened trace, as each copy is looked for beside all kernels.
 -- limits: One record may stand for several copies that CUPTI merged (memcpy.copy_count). The peak

@@ -5,7 +5,6 @@
 --   the process (step, on its first GPU) but the first added to them, with the half width of its
 --   95 % confidence interval under normal errors (Student's t): what was allocated once does not
 --   grow.
--- needs: allocation_site, step, _step_name
 -- requires: memory
 --   allocation: no memory was allocated at addresses that are known.
 -- limits: What lives to the end on purpose, such as weights, is here too: only growth is a leak.

@@ -2,7 +2,6 @@
 --
 -- computed: Rows of memory with the thread whose call made them, and the range that was the
 --   innermost of the thread when the call began; without a call, when it happened.
--- needs: memory, _memory_call, _range_turn, _range_path
 -- requires: memory
 -- limits: What a framework's own allocator gives out of memory that it has allocated before is not
 --   here.

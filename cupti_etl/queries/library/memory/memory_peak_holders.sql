@@ -4,7 +4,6 @@
 --   were made by the peak of memory_timeline and not yet released. Where an allocator says that it
 --   had given out more than they add to, a row without allocations has the rest. So it is with
 --   allocations whose addresses are not known.
--- needs: memory, allocation_site, memory_timeline
 -- requires: memory
 --   memory_timeline: no memory was allocated.
 -- materialized: Few rows, of all allocations.

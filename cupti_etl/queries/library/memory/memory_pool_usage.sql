@@ -2,7 +2,6 @@
 --
 -- computed: Size and use of a pool of this process as its records and those of its allocations and
 --   releases say; means are weighted by the time until the next record, where they are known.
--- needs: memory, memory_pool
 -- requires:
 --   memory: no allocations were recorded (capture with the kinds memory and memory_pool).
 -- limits: Between two records nothing is known of a pool. Pools of other processes say no size.

@@ -4,7 +4,6 @@
 --   of a pool without an address, as PyTorch's), where it does; else bytes allocated and not yet
 --   released, after each change. Without addresses, all that was allocated less all that was
 --   released, over the least that must have been there before.
--- needs: memory, allocation
 -- requires: memory
 -- limits: Where nobody says the sum, it starts from nothing: what was allocated before the capture
 --   began is not counted, nor are allocations at times or of sizes that are not known.

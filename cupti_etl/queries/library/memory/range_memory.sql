@@ -3,7 +3,6 @@
 -- computed: Rows of memory_operation over all ranges with the same path, with those of ranges
 --   inside and those of ranges of autograd for which they wait. most_bytes is the most that
 --   allocations less releases came to at any time.
--- needs: memory_operation, _range_around, _alike_path
 -- requires: memory
 --   marker: no ranges were recorded.
 -- materialized: Few rows, of all allocations.

@@ -3,7 +3,6 @@
 -- computed: Rows of unified_memory by counter, cause and devices. Times are sums of durations of
 --   moves. round_trips is how many moves brought back a page that the last move of that page had
 --   brought; pages of 4 KiB, or larger ones where more than 32 GiB moved.
--- needs: unified_memory
 -- requires: unified_memory
 -- limits: blocks counts a move for the block in which it begins alone. The driver moves more than
 --   was touched: that is cause prefetch, as calls that prefetch are.

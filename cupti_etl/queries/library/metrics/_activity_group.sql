@@ -2,7 +2,6 @@
 --
 -- computed: The rows of _activity_run by GPU, kind, name, grid and block, over all processes; the
 --   numbers are in the order of their total time on the GPU. Times are sums of durations.
--- needs: _activity_run, gpu_activity
 -- materialized: Made once for an opened trace, as the joins with samples number by it.
 -- columns:
 --   device_uuid VARCHAR: The GPU.

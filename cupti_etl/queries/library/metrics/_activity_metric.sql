@@ -5,7 +5,6 @@
 --   level, and what runs together adds up. alone and shared: a sort alone has a level and each set
 --   of sorts that runs together another one, which is shared out in proportion to the levels that
 --   they have alone. Errors are between stretches of the trace.
--- needs: _activity_sampled, _activity_group, _pm_column
 -- requires: pm_sample
 -- materialized: Made once for an opened trace, in one pass over runs and samples.
 -- native: Plain DuckDB makes no fits; their columns are NULL there.
@@ -63,6 +62,6 @@ SELECT groups.device_uuid, groups.activity_group, _pm_column.metric,
        NULL::DOUBLE AS shared_level, NULL::DOUBLE AS shared_stderr,
        NULL::DOUBLE AS shared_spread, NULL::DOUBLE AS unknown_pct
 FROM _activity_group AS groups
-JOIN _activity_sampled AS runs USING (device_uuid, activity_group),
-    _pm_column
+JOIN _activity_sampled AS runs USING (device_uuid, activity_group)
+CROSS JOIN _pm_column
 GROUP BY groups.device_uuid, groups.activity_group, _pm_column.metric

@@ -1,7 +1,6 @@
 -- Finished work on GPUs whose UUID is known, with the launch shape of kernels.
 --
 -- computed: The rows of kernel, and of gpu_interval those that are no kernels, with the UUID.
--- needs: kernel, gpu, gpu_interval
 -- scope: start_ns
 -- columns:
 --   device_uuid VARCHAR: The GPU.

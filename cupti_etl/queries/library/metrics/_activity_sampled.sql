@@ -3,7 +3,6 @@
 -- computed: For each run and metric the sum of value x overlap over the sum of overlaps; of a
 --   count, the shares of the samples that lie in the run, by time. NULL where samples with a value
 --   cover less than half of the run. Nothing is interpolated over missing samples.
--- needs: _activity_run, _activity_group, pm_alignment, _pm_column, pm_value, pm_sample
 -- requires: pm_sample
 -- materialized: Made once for an opened trace, in one pass over runs and samples.
 -- native: Plain DuckDB compares each run with each sample that it overlaps, which takes longer.
@@ -103,7 +102,7 @@ sums AS (
 ),
 lists AS (
     SELECT run, list(value ORDER BY place) AS sampled
-    FROM (SELECT run, place FROM sampled_runs, _pm_column)
+    FROM (SELECT run, place FROM sampled_runs CROSS JOIN _pm_column)
     LEFT JOIN sums USING (run, place)
     GROUP BY run
 )

@@ -1,7 +1,6 @@
 -- Grid and block of each launch that has a row in kernel.
 --
 -- computed: Those of any row of kernel with the launch's correlation_id.
--- needs: kernel
 -- columns:
 --   process_id BIGINT: The traced process.
 --   correlation_id BIGINT: The call that launched it.

@@ -1,7 +1,6 @@
 -- Means of the PM metrics of each GPU.
 --
 -- computed: Means over time of the samples that have a value.
--- needs: pm_value, pm_metric, gpu
 -- parameters:
 --   from_ns BIGINT = NULL [epoch ns]: Only of samples that ended later; NULL for all.
 -- columns:

@@ -3,7 +3,6 @@
 -- computed: Launches and ranges of launch_metric of processes with a replay_run. Processes of two
 --   runs are the same one if they have the same host, rank and first two words of the command line,
 --   and are the n-th of these in their run.
--- needs: launch_metric, process, _launch_shape
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The traced process.

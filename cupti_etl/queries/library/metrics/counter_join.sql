@@ -2,7 +2,6 @@
 --
 -- computed: Launches of launch_metric beside rows of kernel with their correlation_id. kernel has
 --   one for each launch; more or fewer would count a launch twice or not at all.
--- needs: launch_metric, kernel
 -- requires:
 --   launch_metric: no launches were measured (capture with --range-metrics).
 -- limits: Without records of kernels (--kinds), nothing can be joined.

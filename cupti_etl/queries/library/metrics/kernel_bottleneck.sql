@@ -5,7 +5,6 @@
 --   equal ones the first of tensor, compute, dram and link; else launch, if the runs are short or
 --   leave SMs idle; else latency. Without the metrics that it takes to say so, class is NULL and
 --   reason says which are missing.
--- needs: kernel_metrics, pm_metric
 -- requires: pm_sample, kernel, device
 -- limits: A mean over the run: phases that are bound by different parts look like latency. The
 --   peak of a link must be in pm_metric.

@@ -2,7 +2,6 @@
 --
 -- computed: Values of launch_metric by kernel, shape and metric. The shape is that of the launch's
 --   row in kernel; NULL if it has none (see counter_join).
--- needs: launch_metric, _launch_shape, _readable_name
 -- requires:
 --   launch_metric: no launches were measured (capture with --range-metrics).
 -- limits: Metrics of several passes come from several executions. Where certain is not true, a

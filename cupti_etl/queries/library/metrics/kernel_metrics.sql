@@ -7,7 +7,6 @@
 --   how far that may be off. own: no fit, mean of the runs' own values, for runs of ten samples
 --   and more. A clock is the mean over the samples that overlap it (mean), a ratio that of
 --   samples which it alone fills (held). Else value is NULL and reason says why.
--- needs: _activity_metric, _activity_group, pm_alignment, _pm_column, pm_metric, _readable_name
 -- requires: pm_sample, kernel, device
 -- limits: Samples see the whole GPU, whatever process uses it. Runs of one shape are taken for
 --   alike; stderr is NULL where too few stretches of the trace tell of a kernel. spread takes for

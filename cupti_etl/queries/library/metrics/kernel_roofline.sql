@@ -8,7 +8,6 @@
 --   byte times its bandwidth. L2 moves 32 bytes a sector (l2_sectors); its bandwidth is these over
 --   l2_sector_pct in all samples, so at the clocks of the run. Of NVLink the busier direction
 --   counts; its bandwidth is the peak in pm_metric.
--- needs: kernel_metrics, device, pm_metric, pm_value
 -- requires: pm_sample, kernel
 --   device: no device records were recorded, so its peaks are not known.
 -- limits: Operations are at most these: an active tensor pipe is taken to multiply dense FP16 or

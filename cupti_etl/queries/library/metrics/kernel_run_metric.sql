@@ -3,7 +3,6 @@
 -- computed: The lists of _activity_sampled as rows, kernels alone. What the whole GPU did counts as
 --   the run's only if nothing else was there: else value is NULL and reason says why. A clock
 --   always does; a ratio from ten samples on, of which the first and last are of little weight.
--- needs: _activity_sampled, _activity_group, _pm_column, _readable_name
 -- requires: pm_sample, kernel, device
 -- limits: What shares a sample with a run counts as the run's: for runs shorter than ten samples
 --   see kernel_metrics.
@@ -44,8 +43,8 @@ WITH joined AS (
         ON work.device_uuid = runs.device_uuid
         AND work.activity_group = runs.activity_group
         AND work.kind = 'kernel'
-    LEFT JOIN _readable_name AS names ON names.mangled = work.name,
-        _pm_column
+    LEFT JOIN _readable_name AS names ON names.mangled = work.name
+    CROSS JOIN _pm_column
 )
 SELECT gpu, process_id, correlation_id, start_ns, end_ns, name, metric, unit,
        CASE WHEN reason IS NULL THEN gpu_value END AS value, reason, gpu_value, samples,

@@ -6,8 +6,6 @@
 --   DtoH sent, peer copies over NVLink, DtoD read and written. During copies and communication are
 --   sums of value x overlap over runs: where several run at once each counts in full. Not
 --   explained is bytes less the counted ones and those during communication, at least 0.
--- needs: pm_value, pm_metric, _activity_sampled, _activity_group, _pm_column, device,
---   memcpy, memcpy_p2p, gpu
 -- requires: pm_sample
 -- limits: What is not explained can be zero-copy access, RDMA, other processes, unified memory,
 --   or, of device memory, all that kernels do; a link counts its protocol too. Copies of unknown
@@ -73,8 +71,8 @@ during AS (
     JOIN _activity_group AS work
         ON work.device_uuid = runs.device_uuid
         AND work.activity_group = runs.activity_group
-        AND work.category != 'compute',
-        _pm_column
+        AND work.category != 'compute'
+    CROSS JOIN _pm_column
     JOIN scaled ON scaled.metric = _pm_column.metric AND scaled.device_uuid = runs.device_uuid,
         LATERAL (
             SELECT runs.sampled[_pm_column.place] * scale

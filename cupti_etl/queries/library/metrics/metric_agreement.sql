@@ -4,8 +4,6 @@
 --   metric: of launch_metric by source, and of samples by pm_metric.hardware_name, as the level
 --   that what ran at once is shared out by (kernel_metrics says how certain that is); of counts,
 --   what a run of mean length gets. A difference is that to the range profiler, as a share of it.
--- needs: launch_metric, _launch_shape, _readable_name, _activity_metric, _activity_group,
---   _pm_column, pm_metric
 -- requires:
 --   launch_metric: no launches were measured (capture with --range-metrics, or import ncu's CSV).
 -- limits: Several captures have to be opened as one, and the program has to do the same in each.

@@ -3,7 +3,6 @@
 -- computed: The lag at which the share of each sample that work of some sort was running goes best
 --   with some metric (the largest correlation of all sorts and metrics); its error is the spread
 --   of that lag between stretches of the trace. Where it cannot be told, 0 is taken.
--- needs: pm_sample, pm_metric
 -- requires: pm_sample
 -- materialized: Made once for an opened trace, as the joins with samples read it.
 -- native: Plain DuckDB does not estimate the lag, and takes 0.

@@ -4,7 +4,6 @@
 --   the samples' shares by time; times are on the clock of the activity records (pm_alignment).
 --   Missing samples are not filled in: a bucket says how much of it is missing, and has no value
 --   without samples. The first bucket begins with the GPU's first sample.
--- needs: pm_value, pm_metric, pm_alignment, pm_sample
 -- requires: pm_sample
 -- parameters:
 --   bucket_ns BIGINT = NULL [ns]: Width of a bucket; NULL for a hundredth of the longest span.

@@ -2,7 +2,6 @@
 --
 -- computed: The columns of pm_sample, whichever a capture chose, as rows; samples without a length
 --   are left out.
--- needs: pm_sample
 -- requires: pm_sample
 -- columns:
 --   device_uuid VARCHAR: The GPU.

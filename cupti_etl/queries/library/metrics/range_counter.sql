@@ -3,7 +3,6 @@
 -- computed: Rows of launch_metric with a range_name, by range and metric. A range is executed once,
 --   so metrics that do not fit one pass are counted by turns, or in several runs of the command:
 --   each has a value of some times that the range was open.
--- needs: launch_metric
 -- requires:
 --   launch_metric: no ranges were measured (capture with --range-metrics and --range-by range).
 -- limits: Launches of the range's context count, and of no other; a CUDA graph is one. Threads that

@@ -4,7 +4,6 @@
 --   kernels of all ranges with the same path, with those of ranges inside. Counts are summed, and
 --   mean is that of a kernel; of percentages and clocks there is no sum, and mean is weighted by
 --   the time under samples.
--- needs: _range_activity, _alike_path, _activity_sampled, _pm_column
 -- requires: pm_sample
 --   marker: no ranges were recorded.
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
@@ -37,7 +36,7 @@ SELECT path, work.process_id, work.gpu, _pm_column.metric, any_value(_pm_column.
                  / sum(covered_ns) FILTER (WHERE sampled[place] IS NOT NULL) END AS mean
 FROM (SELECT * FROM _range_activity WHERE kind = 'kernel') AS work
 JOIN _alike_path ON _alike_path.range_id = work.range_id
-JOIN _activity_sampled AS runs USING (process_id, correlation_id, start_ns, end_ns),
-    _pm_column
+JOIN _activity_sampled AS runs USING (process_id, correlation_id, start_ns, end_ns)
+CROSS JOIN _pm_column
 GROUP BY path, work.process_id, work.gpu, _pm_column.metric
 ORDER BY path, work.process_id, work.gpu, _pm_column.metric

@@ -3,7 +3,6 @@
 -- computed: Launches, or ranges, of each run beside those of the first, one by one in the order in
 --   which they were measured: names and shapes of kernels; names of ranges, and the launches in
 --   them.
--- needs: _replayed
 -- requires:
 --   launch_metric: nothing was measured (capture with --range-metrics).
 --   process: the command was run once (capture with --range-replay application).

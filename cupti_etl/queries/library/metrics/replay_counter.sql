@@ -5,7 +5,6 @@
 --   there as the n-th, too; and only if it came as often in both runs, and for ranges, if both made
 --   the same launches in the same order. Where CUPTI gave no values of some, which are not counted
 --   then, it has to have the same number in the process (range_id).
--- needs: _replayed, launch_metric, _readable_name
 -- requires:
 --   launch_metric: nothing was measured (capture with --range-metrics).
 --   process: the command was run once (capture with --range-replay application).

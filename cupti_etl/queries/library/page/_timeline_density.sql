@@ -3,7 +3,6 @@
 -- computed: At each level, the things of _timeline_item up to that level, by lane, row and
 --   category, in the bucket in which they begin. A bucket is 16,384 ns wide at level 0, and four
 --   times as wide at each further one; its rows are added up from those of the level below.
--- needs: _timeline_item
 -- materialized: Made once for an opened trace, sorted so that a window reads few of the rows.
 -- scope: whole
 -- columns:

@@ -3,7 +3,6 @@
 -- computed: Launches of a thread in the order of time, each with the frames of its Python stack
 --   from the outermost on: frames of neighbours are one as long as they and all around them are of
 --   the same functions, from the first launch's start to the last one's end.
--- needs: launch, launch_stack, _python_frame
 -- limits: What a function does without launching is not seen: it may begin earlier and end later,
 --   and two calls of it one after the other are one.
 -- scope: whole

@@ -3,7 +3,6 @@
 -- computed: _timeline_thing with the number of its lane and times since the trace's beginning. What
 --   calls and streams have at the same time is drawn in up to four rows, each thing in the first
 --   one that what began before leaves to it, or in the last.
--- needs: _timeline_thing, _timeline_lane
 -- materialized: Made once for an opened trace, sorted so that a window reads few of the rows.
 -- scope: whole
 -- columns:

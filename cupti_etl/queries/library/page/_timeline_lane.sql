@@ -3,7 +3,6 @@
 -- computed: What of _timeline_thing has the same content and is of the same GPU or process, device,
 --   context, stream or thread, and metric. GPUs come first, each with its idle times, streams,
 --   metrics and clocks; then processes, each with its losses and its threads.
--- needs: _timeline_thing, capture
 -- materialized: Made once for an opened trace, as it goes through all of it.
 -- scope: whole
 -- columns:

@@ -3,7 +3,6 @@
 -- computed: The rows of loss of records that are in no table; of those without a time, the
 --   process's own. Between two windows of a process nothing is recorded; nor is it before the first
 --   one, if something else than its start opened that, and behind the last one likewise.
--- needs: loss, process, capture_window
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process; NULL for losses that are of none.

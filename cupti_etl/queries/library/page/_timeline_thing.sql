@@ -4,8 +4,6 @@
 --   most of it; calls, ranges and stacks of a thread; what was lost of a process, or not recorded
 --   between two windows; samples of metrics and clocks, each up to the next one. What has no end is
 --   drawn to the end of the trace.
--- needs: gpu_interval, gpu_activity, kernel_rule, _idle_cause, _host_span, nvtx_range,
---   _timeline_loss, _timeline_frame, pm_value, gpu, environment
 -- scope: whole
 -- columns:
 --   content VARCHAR: idle, stream, metric, clock, loss, range, python or api.

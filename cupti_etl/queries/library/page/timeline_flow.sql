@@ -1,7 +1,6 @@
 -- What a thing of the timeline asked for, or was asked for by: a call and its work on a GPU.
 --
 -- computed: The rows of launch_to_gpu with the call or the work that begins in the lane then.
--- needs: launch_to_gpu, _timeline_lane, _timeline_item
 -- limits: As of launch_to_gpu. Ranges, idle times and samples have no rows.
 -- lookup: launch_to_gpu, _timeline_lane, _timeline_item
 -- parameters:

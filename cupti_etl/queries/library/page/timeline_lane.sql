@@ -4,7 +4,6 @@
 --   what was lost or not recorded of it, and for each of its threads ranges, Python functions that
 --   launched, and CUDA calls. A row of source with the filter of a lane, and the start of a thing
 --   since begin_ns, says everything about that thing.
--- needs: _timeline_lane, _timeline_item, gpu, process, pm_metric
 -- limits: As of nvtx_range, idle_summary and pm_timeline.
 -- scope: whole
 -- columns:

@@ -6,7 +6,6 @@
 --   itself if it is as long as such a bucket; all are where bucket_ns is 4096 or less. So nothing
 --   is left out, whatever the window. Of buckets at its edges, all is counted. Times are since the
 --   trace's beginning.
--- needs: _timeline_item, _timeline_density
 -- limits: As of timeline_lane.
 -- lookup: _timeline_item, _timeline_density
 -- parameters:

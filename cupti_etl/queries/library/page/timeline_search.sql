@@ -1,7 +1,6 @@
 -- Things of the timeline whose names hold a text, the longest first.
 --
 -- computed: Letters are compared without case. Times are since the trace's beginning.
--- needs: _timeline_item
 -- limits: The first thousand are listed, and all of them counted.
 -- lookup: _timeline_item
 -- parameters:

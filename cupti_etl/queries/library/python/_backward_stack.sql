@@ -5,7 +5,6 @@
 --   sequence number (_operator_forward); the stack is that of the first call of this operator. Of a
 --   node of a graph that was captured then (graph_node) the same holds, and its operator is the
 --   innermost of its thread.
--- needs: launch_stack, graph_node, _operator, _operator_turn, _operator_launch, _operator_forward
 -- limits: Where ranges have no sequence numbers, or an operator asked for nothing itself, there is
 --   no row.
 -- scope: whole

@@ -2,7 +2,6 @@
 --
 -- computed: gpu_interval with _graph_node_stack, as it was when the graph was launched; where that
 --   call was not recorded, when the activity began.
--- needs: gpu_interval, _graph_node_stack, api_call
 -- scope: start_ns to end_ns
 -- columns:
 --   process_id BIGINT: The traced process.

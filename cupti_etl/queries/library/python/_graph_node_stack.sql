@@ -4,7 +4,6 @@
 --   it, has what this one has, and so on to the node that was captured or added (graph_node). What
 --   was captured in PyTorch's backward pass has the stack of the forward pass, where sequence
 --   numbers tell it (_backward_stack).
--- needs: graph_node, _backward_stack
 -- limits: A node whose capture was not seen has no row.
 -- scope: whole
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: python_stack. With --pytorch, the capture calls each module of PyTorch: frames of its
 --   own files are left out, and the others are numbered anew.
--- needs: python_stack
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The traced process.

@@ -7,7 +7,6 @@
 --   forward pass, where sequence numbers tell it (_backward_stack). What a CUDA graph replays has
 --   the stack that it was captured from, if that is known (_graph_interval), each activity as a
 --   call of its own; to the call that launched the graph belong the rest, and the idle time.
--- needs: launch_stack, _backward_stack, gpu_interval, _graph_interval, _gap_edge, _readable_name
 -- requires: launch_stack
 -- materialized: Made once for an opened trace, as few rows are made of all activities.
 -- columns:

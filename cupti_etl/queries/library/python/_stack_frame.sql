@@ -4,7 +4,6 @@
 --   site-packages, dist-packages or Python's own library, or is of Python's frozen modules. The
 --   place of a line is its file's name and its number; with the folder, where several files have
 --   that name.
--- needs: _python_frame
 -- scope: whole
 -- columns:
 --   _python_frame.*

@@ -1,7 +1,6 @@
 -- What the calls of each Python stack asked of the GPUs, and for how long these had waited for it.
 --
 -- computed: _stack_activity, without what the activities are called.
--- needs: _stack_activity
 -- columns:
 --   process_id, stack_id, reason of _stack_activity
 --   is_backward, is_graph, launches, activities, gpu_ns, idle_before_ns of _stack_activity

@@ -4,7 +4,6 @@
 --   itself asked for; own that for which it is the innermost of the program's functions, and not of
 --   an installed package's; total that of all stacks that it is on, each counted once. Work of
 --   calls without a stack has rows without a file, which say why.
--- needs: _stack_frame, _stack_work
 -- requires: launch_stack
 -- limits: Of PyTorch's backward pass and of CUDA graphs as python_line says.
 -- front: Which Python function is slow?

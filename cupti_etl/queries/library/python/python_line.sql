@@ -4,7 +4,6 @@
 --   which it is the innermost line of the program itself, and not of an installed package; its
 --   total is that of all stacks that it is on, each counted once. Own times add to the work of all
 --   calls; those without a stack have rows without a file, which say why.
--- needs: _stack_frame, _stack_work
 -- requires: launch_stack
 -- limits: PyTorch's backward pass runs on threads of autograd, which have no Python. Its work is
 --   that of the forward pass's lines where ranges carry sequence numbers (--pytorch), and else of

@@ -4,7 +4,6 @@
 --   without tensor cores in processes whose kernels are named for it (is_plain_float of
 --   kernel_rule) and none for TF32: PyTorch multiplies float matrices so unless it is told
 --   otherwise. Convolutions have rows of their own, as it allows TF32 for these apart.
--- needs: _chip, kernel, kernel_rule
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -1,7 +1,6 @@
 -- GPUs with work of operators whose operations are known.
 --
 -- computed: Those of _operator_flops with operators that have flops.
--- needs: _operator_flops
 -- requires: _operator_flops
 -- materialized: A row for each GPU, of all operators.
 -- columns:

@@ -6,8 +6,6 @@
 --   nearest that is around the range, whatever lies between. GPU time is that of range_gpu. A
 --   backward pass (_operator_forward) is of the module in which its operator ran, and of those
 --   around it.
--- needs: _range_span, _range_parent, range_gpu, _operator, _operator_forward, _operator_work,
---   _process_without_calls
 -- materialized: Made once for an opened trace, as the module of every backward pass is looked for.
 -- limits: Where a process has no sequence numbers, or several threads have one that a backward
 --   pass has, what the backward pass took is not known. In a process with work on GPUs and no

@@ -3,7 +3,6 @@
 -- computed: The innermost module around the innermost range of the call's thread. Where a backward
 --   pass is met on the way (_operator_forward), the way goes on from the operator that it is of:
 --   what a backward pass asked for is of the module of the forward pass.
--- needs: _module, _operator_forward, _range_path, _range_served, launch_to_gpu
 -- limits: What no module asked for is not here, nor work whose call is not known.
 -- scope: whole
 -- columns:

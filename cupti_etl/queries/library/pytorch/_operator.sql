@@ -5,7 +5,6 @@
 --   a range named aten::..., as under emit_nvtx, those of NVTX that are named NAMESPACE::NAME or
 --   have PyTorch's numbers (seq, op_id) in their text. place counts them in the order of their
 --   starts, thread by thread, the longer first; last is the place of the last one inside.
--- needs: _range_span, marker_data, argument
 -- materialized: Made once for an opened trace, as every query about operators reads it.
 -- limits: A range that did not end is not here.
 -- scope: host start_ns

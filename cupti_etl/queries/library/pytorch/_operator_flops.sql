@@ -2,7 +2,6 @@
 --
 -- computed: _operator_formula for each combination of sizes. Bytes are those of inputs and result,
 --   each once: what has to be moved at least; of recurrent networks they are not known.
--- needs: _operator, _operator_work, _operator_formula, gpu
 -- requires:
 --   _operator: no operators were recorded (capture with --pytorch, or import a trace of PyTorch).
 -- limits: Operators without a formula are not here. NULL where sizes were not recorded, or, of

@@ -7,7 +7,6 @@
 --   (elements of all its matrices). factor is for backward passes: of attention, which computes its
 --   products anew, 5 products instead of 2; of a recurrent network, twice those of the forward
 --   pass. Places count from 1.
--- needs: _operator
 -- scope: whole
 -- columns:
 --   operator VARCHAR: Name of the operator.

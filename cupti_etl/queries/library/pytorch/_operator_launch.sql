@@ -5,7 +5,6 @@
 --   for belongs to the innermost annotation. Where a call has its own number, no operator asked for
 --   it, unless that is by chance the number of the innermost one, too. Times on GPUs are sums of
 --   durations.
--- needs: _operator, _operator_turn, launch_to_gpu, external_correlation
 -- limits: What neither asked for is not here, nor work whose call is not known.
 -- scope: whole
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: Calls that asked for work as in _operator_launch; other calls by _operator_turn. Times
 --   on GPUs are sums of durations. API calls inside other calls are not counted again.
--- needs: _operator, _operator_launch, _operator_turn, api_call
 -- requires:
 --   _operator: no operators were recorded (capture with --pytorch, or import a trace of PyTorch).
 -- limits: What no operator and no annotation asked for is not here, nor work whose call is not

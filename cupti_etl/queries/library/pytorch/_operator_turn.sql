@@ -1,7 +1,6 @@
 -- Which range of an operator or of record_function is the innermost of a thread, from some time on.
 --
 -- computed: At the begin of one of _operator it is that, at its end the one around it.
--- needs: _operator
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

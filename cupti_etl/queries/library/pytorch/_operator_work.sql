@@ -4,7 +4,6 @@
 -- computed: _operator_own, summed over the operator and all inside it. The backward pass of an
 --   operator is that of _operator_forward, with those of the operators inside it; its time is that
 --   of the whole pass. What the host took by itself is without operators and API calls inside.
--- needs: _operator, _operator_own, _operator_forward, _process_without_calls
 -- requires:
 --   _operator: no operators were recorded (capture with --pytorch, or import a trace of PyTorch).
 -- materialized: Made once for an opened trace, as it looks for the operator of every call.

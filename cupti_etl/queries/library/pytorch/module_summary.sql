@@ -2,7 +2,6 @@
 --
 -- computed: _module by the path of modules. Times on GPUs are sums of durations; a total has what
 --   the modules inside asked for, too.
--- needs: _module, gpu_interval
 -- requires:
 --   _module: no modules were recorded (capture with --pytorch; torch.profiler
 --     writes them with with_stack=True).

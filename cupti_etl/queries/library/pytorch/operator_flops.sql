@@ -5,7 +5,6 @@
 --   themselves. Rates are divided by the sum of the durations on the GPU. An operator is bound by
 --   compute if it has more operations a byte than the chip does in the time of a byte, else by
 --   memory.
--- needs: _operator_flops, _device_peak
 -- requires:
 --   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
 --     trace of torch.profiler).

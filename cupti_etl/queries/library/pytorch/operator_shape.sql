@@ -2,7 +2,6 @@
 --
 -- computed: _operator_work, counted as operator_summary says, by name and sizes of the inputs, as
 --   PyTorch's key_averages(group_by_input_shape=True).
--- needs: _operator, _operator_work, gpu_interval
 -- requires:
 --   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
 --     trace of torch.profiler).

@@ -4,7 +4,6 @@
 --   them, as in PyTorch's key_averages; an operator that does nothing but call another of its name
 --   is one with it. Beyond these, what no operator asked for counts in the innermost annotation.
 --   Times on GPUs are sums of durations.
--- needs: operator_shape, gpu_interval
 -- requires:
 --   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
 --     trace of torch.profiler).

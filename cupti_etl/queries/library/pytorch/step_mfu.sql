@@ -4,7 +4,6 @@
 --   mfu_pct is the time that they would take at the peaks of the chip for their types, divided by
 --   the duration of the step. What has no formula counts nothing: products of matrices,
 --   convolutions, attention and recurrent networks make up nearly all.
--- needs: step, _operator_flops, _device_peak
 -- requires: step, _operator_flops
 --   _flops_gpu: sizes of inputs were not recorded (capture with --pytorch, or record_shapes=True of
 --     torch.profiler), so operations are not known.

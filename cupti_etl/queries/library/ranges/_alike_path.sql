@@ -2,7 +2,6 @@
 --
 -- computed: Of the first of the ranges that are alike (_range_parent), the path without what
 --   PyTorch writes behind the names of operators (seq, op_id, input_op_ids).
--- needs: _range_parent, _range_path
 -- limits: As of _range_nesting.
 -- scope: whole
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: Finished kernels of a process by mangled name: those of _graph_work, and those of no
 --   graph, with the durations of the calls that launched these.
--- needs: _graph_work, graph_launch, gpu_activity, launch_to_gpu, _readable_name
 -- requires: gpu_activity
 -- materialized: Made once for an opened trace, as launches and kernels are joined.
 -- limits: Kernels of one name may have different shapes and data. Kernels are seen only where nodes

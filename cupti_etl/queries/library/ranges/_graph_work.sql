@@ -2,7 +2,6 @@
 --
 -- computed: Rows of gpu_activity whose graph is known, and those of calls of graph_launch, as
 --   traces of other tools often do not number graphs and their nodes.
--- needs: gpu_activity, graph_launch
 -- scope: start_ns
 -- columns:
 --   process_id, device_id, context_id of gpu_activity

@@ -3,7 +3,6 @@
 -- computed: Activities whose launching call began while a range was the innermost of the call's
 --   thread, or waited for that thread (_range_wait), for that range and all around it
 --   (_range_around).
--- needs: launch_to_gpu, _range_served, _range_around, gpu
 -- limits: As of range_gpu.
 -- scope: start_ns
 -- columns:

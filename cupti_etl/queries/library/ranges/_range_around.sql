@@ -2,7 +2,6 @@
 --
 -- computed: From _range_parent, from the inside outwards; around a range of autograd is the one of
 --   another thread that clearly waits for it (_range_wait).
--- needs: _range_parent, _range_wait
 -- limits: As of _range_nesting and _range_wait.
 -- scope: whole
 -- columns:

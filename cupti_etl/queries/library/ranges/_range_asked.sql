@@ -2,7 +2,6 @@
 --
 -- computed: _range_own, once more for the range that clearly waits for a range of autograd
 --   (_range_wait).
--- needs: _range_span, _range_own, _range_wait
 -- limits: As of range_gpu.
 -- columns:
 --   range_id, gpu, activities, gpu_ns of _range_own

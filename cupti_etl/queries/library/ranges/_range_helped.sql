@@ -1,7 +1,6 @@
 -- NVTX ranges that wait while another thread calls for them, and those around them.
 --
 -- computed: Ranges of _range_wait, and all around these.
--- needs: _range_wait, _range_parent
 -- materialized: Made once for an opened trace, as it goes through all ranges.
 -- limits: As of _range_wait.
 -- scope: whole

@@ -5,7 +5,6 @@
 --   by then and goes on. Ranges may cross: one that is in the middle of ending is passed over.
 --   The last before a place that lasts as long is searched in blocks of 1, 2, 4 and so on, in
 --   which a range stays only while none behind it lasts as long: n log n whatever crosses.
--- needs: _range_span
 -- limits: Ranges without a start are not here. Ranges whose thread is not known lie in each other.
 -- scope: whole
 -- columns:

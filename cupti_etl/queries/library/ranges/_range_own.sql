@@ -3,7 +3,6 @@
 -- computed: Activities whose launching call began while the range was the innermost of the call's
 --   thread, or waited for that thread (_range_wait). Times are sums of durations; activities that
 --   overlap each count in full.
--- needs: _range_served, launch_to_gpu, gpu
 -- materialized: Made once for an opened trace, in one sweep over calls and activities.
 -- limits: As of range_gpu.
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: From _range_nesting. Ranges are alike that have the same name and lie in ranges that
 --   are alike, whatever PyTorch writes behind the names of operators (seq, op_id, input_op_ids).
--- needs: _range_span, _range_nesting
 -- materialized: Made once for an opened trace, in one pass with a stack.
 -- limits: As of _range_nesting.
 -- scope: whole

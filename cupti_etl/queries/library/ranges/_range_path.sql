@@ -1,7 +1,6 @@
 -- What is around each NVTX range: the range, how many there are, and their names.
 --
 -- computed: From _range_parent, from the outermost on.
--- needs: _range_span, _range_parent
 -- materialized: Composed from the names of an opened trace, which are far fewer than ranges.
 -- limits: As of _range_nesting.
 -- scope: whole

@@ -2,7 +2,6 @@
 --
 -- computed: As _range_turn; outside ranges of its own the range of another thread that waits, if it
 --   is clear which.
--- needs: _range_turn, _range_wait
 -- limits: As of _range_wait.
 -- scope: whole
 -- columns:

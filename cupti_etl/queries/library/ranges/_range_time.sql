@@ -1,7 +1,6 @@
 -- NVTX ranges with their times, and which are alike.
 --
 -- computed: _range_span with _range_parent.
--- needs: _range_span, _range_parent
 -- materialized: Made once for an opened trace, with _range_parent.
 -- limits: As of _range_parent.
 -- scope: host start_ns to end_ns

@@ -2,7 +2,6 @@
 --
 -- computed: At the begin of a range it is that range, at its end the range around the end. Ranges
 --   that last no time are passed over.
--- needs: _range_nesting
 -- materialized: Made once for an opened trace, in one pass with a stack.
 -- scope: whole
 -- columns:

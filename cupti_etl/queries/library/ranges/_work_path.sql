@@ -2,7 +2,6 @@
 --
 -- computed: Of the ranges that asked for work (range_gpu) the first of those that are alike, with
 --   the names of those around it, from the outermost on, without what PyTorch writes behind them.
--- needs: range_gpu, _range_parent, _range_span
 -- materialized: Made once for an opened trace, as paths can be long, and many.
 -- limits: As of range_gpu.
 -- scope: whole

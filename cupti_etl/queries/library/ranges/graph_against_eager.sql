@@ -3,7 +3,6 @@
 -- computed: graph_replay with the sums over the kernels of a replay of _graph_kernel: in the graph,
 --   and as they were outside graphs. Of kernels that never ran there nothing is guessed: they are
 --   in no sum but kernels.
--- needs: graph_replay, _graph_kernel
 -- requires: gpu_activity
 --   graph_replay: no replay of a graph was recorded.
 -- limits: As of _graph_kernel. Copies and sets of a graph are not compared.

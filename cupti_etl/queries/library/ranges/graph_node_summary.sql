@@ -2,7 +2,6 @@
 --
 -- computed: Finished activities of _graph_work by process, graph and node, and where the trace does
 --   not number the nodes by name. Times are sums of durations.
--- needs: _graph_work, _readable_name
 -- requires: gpu_activity
 -- limits: Nodes are seen only where they were recorded one by one, and not as whole graphs.
 -- label: name = kernel(demangled)

@@ -3,7 +3,6 @@
 -- computed: Activities of _graph_interval whose capture is known, by the innermost range of the
 --   thread that captured or added the node, when it did so. Numbers that PyTorch writes behind the
 --   names of operators are left out. Times are sums of durations.
--- needs: _graph_interval, _range_turn, _range_path
 -- requires:
 --   graph_node: no capture of a CUDA graph was recorded (capture with --python-stacks).
 -- limits: In nvtx_projection the same work is that of the range in which the graph was launched.

@@ -3,7 +3,6 @@
 -- computed: Activities of _graph_work by process, graph_id and correlation_id are one replay; its
 --   wall time is from the first start to the last end. busy_ns is a sum of durations: branches that
 --   run side by side each count. Where only whole graphs were recorded (graph_trace), nodes are 0.
--- needs: _graph_work, api_call
 -- requires: gpu_activity
 -- limits: Host nodes are not counted. The launching call is NULL if it was not recorded.
 -- front: How long do CUDA graphs take to launch and run?

@@ -4,7 +4,6 @@
 --   ranges with layer, block, stage, encoder, decoder, expert or alike and a number in their name.
 --   Layers are alike if only the numbers of their names differ; ratio compares the mean of one
 --   with the median of these. Times on GPUs are sums of durations.
--- needs: _range_span, range_gpu
 -- requires:
 --   marker: no NVTX ranges were recorded.
 --   gpu_activity

@@ -7,7 +7,6 @@
 --   there (span less the union of all work). What another thread asked for while a range waited
 --   for it counts, as PyTorch's backward pass does; where it is not clear who waits, the times of
 --   ranges that may do so are not known.
--- needs: _range_time, _work_path, range_gpu, _range_helped, _busy_interval, _step_name
 -- requires:
 --   marker: no NVTX ranges were recorded.
 --   gpu_activity

@@ -4,7 +4,6 @@
 --   process, and with its row in marker_data. The parent is the innermost range of the same
 --   thread that was open at the start and did not end before it, whatever its domain and whatever
 --   ranges in between cross.
--- needs: _range_span, _range_path, marker_data
 -- limits: Marks, which have no duration, are not here; nor are ranges that began before the
 --   process initialised CUDA, or before the capture did.
 -- scope: host start_ns to end_ns

@@ -3,7 +3,6 @@
 -- computed: Over the activities of all ranges with the same path, with those of ranges inside and
 --   those of ranges of autograd for which they wait. Times are of kernels and sums of durations;
 --   kernels that overlap each count in full.
--- needs: _range_own, _range_around, _range_time, _alike_path
 -- requires:
 --   marker: no ranges were recorded.
 --   gpu_activity

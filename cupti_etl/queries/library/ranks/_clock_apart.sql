@@ -1,7 +1,6 @@
 -- Hosts whose clock is a second or more from that of the first rank: nobody keeps them together.
 --
 -- computed: One row a host, of its first rank, where rank_clock knows the difference.
--- needs: rank_clock, process
 -- scope: whole
 -- gathered: collective
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: Those of collective on the first GPU of each process. An operation's number is NCCL's,
 --   or else PyTorch's, and the same on all ranks that take part.
--- needs: collective
 -- requires: collective
 -- materialized: Made once for an opened trace, as _clock_way and _clock_pair read it.
 -- scope: whole

@@ -3,7 +3,6 @@
 -- computed: Those of a line through the medians of 16 parts of the time of _clock_pair. Their
 --   intervals are what cause and effect leave: no rank ends an operation before the other one has
 --   begun it.
--- needs: _clock_pair
 -- requires: collective
 -- scope: whole
 -- columns:

@@ -6,7 +6,6 @@
 --   with one of its host, or else of the group of which it has most operations. The first of those
 --   that no way connects with the first rank is compared with that all the same, by operations of
 --   one kernel: not all groups have a name.
--- needs: _clock_end, collective, process
 -- requires: collective
 -- scope: whole
 -- columns:

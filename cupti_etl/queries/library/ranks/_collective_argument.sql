@@ -2,7 +2,6 @@
 --
 -- computed: Arguments with the name of a collective or a size of a message, of the work on a GPU
 --   that has the call's id, else of the operator that made the call (external_correlation).
--- needs: argument, external_correlation, marker_data
 -- materialized: Made once for an opened trace, as it is looked for among all arguments.
 -- scope: whole
 -- columns:

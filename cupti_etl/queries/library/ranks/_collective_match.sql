@@ -9,7 +9,6 @@
 --   operation with those that exchange with it alone. By their times are matched only kernels of
 --   which several exchange with several, as in an all-to-all, and, where NCCL does not tell, sends
 --   and receives of two GPUs: of more, it is not known which two belong together.
--- needs: collective, _clock_base, _nccl_pair
 -- materialized: Made once for an opened trace, as bandwidths and stragglers read it.
 -- limits: Operations that the first rank of a group does not have are not matched. Broadcasts and
 --   sends may end apart.

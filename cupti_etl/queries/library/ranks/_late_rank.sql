@@ -2,7 +2,6 @@
 --
 -- computed: Those that are persistently late (rank_stragglers), or, where no operation is of all
 --   ranks, as with groups of them, the stragglers of collective_wait.
--- needs: rank_stragglers, collective_wait
 -- columns:
 --   rank INTEGER: The rank.
 --   mean_ns BIGINT [ns]: Waiting that it caused, by the number of the others; NULL in groups.

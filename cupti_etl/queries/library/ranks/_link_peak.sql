@@ -3,7 +3,6 @@
 -- computed: NVLink of chips that are sold with all their links connected, by the makers' data
 --   sheets and the name of the device; the first row whose words a name has counts. PCIe of chips
 --   without NVLink, by lanes and rate of the pcie table.
--- needs: device, pcie
 -- limits: Chips whose NVLink is an option, a bridge or differs by machine have no row (H100 PCIe,
 --   V100), nor those with PCIe where that was not recorded (--kinds full). Operations inside of
 --   switches (NVLS) can be faster than a link.

@@ -3,7 +3,6 @@
 -- computed: NCCL tells the times of a channel by the GPU's timer, which drifts from the clock of
 --   kernels by some microseconds a second (_nccl_gpu_clock). Times that are not those of the kernel
 --   are NULL.
--- needs: _nccl_placed
 -- requires: nccl_event
 -- limits: Only with --nccl channels. As _nccl_kernel.
 -- scope: start_ns

@@ -3,7 +3,6 @@
 -- computed: For each kernel, its begin less that of its first channel, which begins with it or a
 --   few microseconds later. NCCL was seen to give a channel the time of another operation, so where
 --   that is more than 100 us from the median of the 17 kernels around it, the median counts.
--- needs: nccl_event, _nccl_kernel
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: The launch of the kernel.

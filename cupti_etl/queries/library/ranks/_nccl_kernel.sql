@@ -3,7 +3,6 @@
 -- computed: NCCL says, or its order tells, between which two times a thread launched the kernel of
 --   an operation. If exactly one call of that thread began then which launched a communication
 --   kernel, it is that. So an operation or a kernel that was lost leaves others as they are.
--- needs: nccl_event, launch_to_gpu
 -- requires: nccl_event
 -- limits: Operations in CUDA graphs are not here, nor those of which NCCL tells on another thread
 --   than launched them (over a network, beside CUDA graphs or with CUDA_LAUNCH_BLOCKING). Those by

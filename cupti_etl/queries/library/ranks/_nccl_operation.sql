@@ -3,7 +3,6 @@
 -- computed: Operations of _nccl_kernel by their kernel. Bytes are their sum; of sends and receives,
 --   the larger of both sums. NCCL gives those of one rank for AllGather and ReduceScatter, which
 --   are multiplied by the ranks. The sequence number is that of the first operation.
--- needs: _nccl_kernel
 -- requires: nccl_event
 -- limits: As _nccl_kernel.
 -- scope: start_ns

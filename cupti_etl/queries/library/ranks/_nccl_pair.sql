@@ -2,7 +2,6 @@
 --
 -- computed: The sends of a rank to another are numbered in their order in a communicator, and so
 --   are the receives there; equal numbers belong together if both have one size.
--- needs: _nccl_kernel
 -- requires: nccl_event
 -- limits: As nccl_p2p.
 -- scope: start_ns

@@ -1,7 +1,6 @@
 -- Phases of NCCL's channels, with times on the clock of kernels: waiting, working, waiting again.
 --
 -- computed: As _nccl_channel.
--- needs: nccl_event, _nccl_placed
 -- requires: nccl_event
 -- limits: Only with --nccl channels, NCCL 2.31 and later, and kernels on symmetric memory (buffers
 --   that the program registered as windows). As _nccl_kernel.

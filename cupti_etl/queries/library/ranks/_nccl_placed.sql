@@ -2,7 +2,6 @@
 --
 -- computed: The kernel is that of the operation (_nccl_kernel), the clock that by which the GPU's
 --   timer is read beside it (_nccl_gpu_clock).
--- needs: nccl_event, _nccl_kernel, _nccl_gpu_clock
 -- requires: nccl_event
 -- limits: Only with --nccl channels. As _nccl_kernel.
 -- scope: whole

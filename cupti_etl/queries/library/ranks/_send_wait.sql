@@ -3,7 +3,6 @@
 -- computed: Of the pairs of _nccl_pair, on one clock by _clock_base: from when the kernel began
 --   until the last of the others did. One that ended before another one began has not waited for
 --   that: what it sent was kept for it.
--- needs: _nccl_pair, _clock_base, collective
 -- requires: collective
 -- limits: As nccl_p2p; of pairs whose clocks have no common base nothing is known.
 -- scope: start_ns

@@ -2,7 +2,6 @@
 --
 -- computed: Operations of _collective_match of the kinds that end together, those that as many
 --   ranks have as have any.
--- needs: _collective_match
 -- requires: collective
 -- limits: Only processes with a rank. Broadcasts and sends do not end together.
 -- scope: start_ns

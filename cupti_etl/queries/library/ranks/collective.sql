@@ -10,8 +10,6 @@
 --   says that it sends and receives, the range is asked first. Of what is sent and received, bytes
 --   is the larger; NCCL gives that of one rank for AllGather and ReduceScatter, which is multiplied
 --   by group_size.
--- needs: gpu_interval, _busy_interval, process, nvtx_range, launch_to_gpu, argument,
---   _collective_argument, _nccl_operation
 -- materialized: Made once for an opened trace, as every query about ranks reads it.
 -- limits: Without arguments or payloads sizes are not known, nor is the kind where kernels of all
 --   kinds have one name (RCCL's Generic). One kernel may stand for several fused operations.

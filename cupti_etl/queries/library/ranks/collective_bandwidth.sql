@@ -7,7 +7,6 @@
 --   ranks: those of the group, where it is known, else the world size, or the ranks in the trace.
 --   The link's peak is that of the slowest GPU, if all of the operation are on one host
 --   (_link_peak).
--- needs: _collective_match, process, gpu, _link_peak
 -- requires: collective
 -- materialized: Few rows, of all operations of all ranks.
 -- limits: Bandwidths are NULL where sizes are not known. An operation counts as matched if two

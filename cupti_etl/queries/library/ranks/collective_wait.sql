@@ -5,7 +5,6 @@
 --   one. By chance a rank is last in one of n operations of n ranks: a straggler is so in 10
 --   operations and more, 3 standard deviations above that, and in the middle one of these comes
 --   later than clocks may be wrong (_clock_base).
--- needs: _collective_wait, _clock_base
 -- requires: collective
 --   _collective_wait: no operation is known to be in the trace of all its ranks (ask the traces of
 --     all ranks together; where that was done, reason in collective_bandwidth says why).

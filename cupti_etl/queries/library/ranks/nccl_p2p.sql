@@ -1,7 +1,6 @@
 -- What one rank sent another through NCCL: each send with its receive.
 --
 -- computed: Pairs of _nccl_pair. Times are put on one clock by _clock_base.
--- needs: _nccl_pair, _clock_base
 -- requires: nccl_event
 -- limits: If one of two ranks was recorded later than the other, or lost events, the rest of their
 --   pairs is wrong, or not here where sizes differ. One kernel may be many sends and receives: its

@@ -3,7 +3,6 @@
 -- computed: Operations of nccl_event whose launch is among the recorded calls of their thread, and
 --   whose kernel has no end in the trace. Ranks that called are those that told of the operation
 --   with the same communicator, function and number.
--- needs: nccl_event, api_call, kernel, process
 -- requires: nccl_event
 -- limits: Of a process that was killed, operations of its last moments can be here that had ended
 --   (loss says which moments). Operations in CUDA graphs are not here.

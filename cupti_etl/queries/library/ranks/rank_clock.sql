@@ -4,7 +4,6 @@
 --   operations that they have in common, or, if they are not in a group with it, with the next one
 --   on the shortest way to it: differences along that way are added up, and so are their intervals
 --   (_clock_link, _clock_base).
--- needs: _clock_base
 -- requires: collective
 -- limits: Without numbers, the first 5000 operations that each process has in common with the other
 --   one, and of those the first 2500 of the other; operations at a perfectly even pace tell

@@ -7,7 +7,6 @@
 --   standard deviations of that binomial, with 10 operations or more, it is persistent. The
 --   score is the least mean time of its own work (from the end of
 --   one operation to the start of the next) of any rank over that of the rank.
--- needs: _shared_collective, rank_clock
 -- requires: collective
 --   _shared_collective: no operation that ends together is known to be in the trace of all ranks,
 --     or processes have none (ask the traces of all ranks together; collective_wait tells of

@@ -2,7 +2,6 @@
 --
 -- computed: Rows of _pc_stall, each with the line of its instruction in sass: that of the innermost
 --   function where code was inlined.
--- needs: _pc_stall, sass
 -- requires: pc_sample, cubin, sass
 -- opened: Plain DuckDB cannot disassemble.
 -- columns:

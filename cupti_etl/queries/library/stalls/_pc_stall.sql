@@ -2,7 +2,6 @@
 --
 -- computed: Rows of pc_sample summed over its collections. A reason is CUPTI's name without what
 --   all of them begin with.
--- needs: pc_sample, _readable_name
 -- requires: pc_sample
 -- columns:
 --   function VARCHAR: Mangled name.

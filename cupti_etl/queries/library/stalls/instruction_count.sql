@@ -2,7 +2,6 @@
 --
 -- computed: Rows of sass_metric summed over collections, processes and GPUs, each with its
 --   instruction in sass.
--- needs: sass_metric, _readable_name, sass
 -- requires: sass_metric
 -- opened: Plain DuckDB cannot disassemble: instruction, file and line are NULL.
 -- limits: An instruction that counted 0 has no row. Without nvdisasm (pip install

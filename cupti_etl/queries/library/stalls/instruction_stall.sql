@@ -2,7 +2,6 @@
 --
 -- computed: Samples of _line_sample by instruction. The reasons are the three with most samples, of
 --   those with 1 % of them.
--- needs: _line_sample
 -- requires: pc_sample, cubin, sass
 -- opened: Plain DuckDB cannot disassemble.
 -- limits: As those of sass and kernel_stall. A warp that waits for a result is found at the

@@ -3,7 +3,6 @@
 -- computed: Samples of _pc_stall by kernel and reason. A share is of the kernel's own samples, so
 --   that those of a kernel add to 100. Its time is the sum of its executions' durations, sampled or
 --   not.
--- needs: _pc_stall, kernel
 -- requires: pc_sample
 -- limits: A sample says where one warp of a multiprocessor was. A reason that many samples have
 --   costs time only as far as no other warp could go on: see not_issued_pct. Kernels that ran while

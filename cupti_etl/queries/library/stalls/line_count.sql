@@ -2,7 +2,6 @@
 --
 -- computed: Rows of instruction_count summed by line. Those without a line have one row a function
 --   and metric.
--- needs: instruction_count
 -- requires: sass_metric
 -- opened: Plain DuckDB cannot disassemble: file and line are NULL.
 -- limits: As those of instruction_count.

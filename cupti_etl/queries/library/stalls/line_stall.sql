@@ -3,7 +3,6 @@
 -- computed: Samples of _line_sample by line and reason. A share is of the line's own samples, so
 --   that those of a line add to 100. The lines with most samples come first. Samples of functions
 --   without line information have rows a function.
--- needs: _line_sample
 -- requires: pc_sample, cubin, sass
 -- opened: Plain DuckDB cannot disassemble.
 -- limits: As those of sass and kernel_stall.

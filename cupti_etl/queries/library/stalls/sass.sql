@@ -1,7 +1,6 @@
 -- Instructions of the functions that were sampled or counted, with their lines of source.
 --
 -- computed: By nvdisasm from the bytes in cubin, once for a trace.
--- needs: pc_sample, sass_metric, cubin
 -- requires:
 --   cubin: the code of the functions was not stored (capture with
 --     --pc-sampling or --sass-metrics, and without --no-cubins).

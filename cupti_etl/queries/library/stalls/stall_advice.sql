@@ -4,7 +4,6 @@
 --   100 samples, a reason that has at least the rule's share of its samples, and of which at least
 --   a tenth kept a scheduler idle. saved_ns is the share of the kernel's samples with that reason
 --   that kept it idle, of the kernel's time: the most that could be saved.
--- needs: kernel_stall
 -- requires: pc_sample
 -- limits: Rules are hints, and see no code: source_line shows where the warps wait.
 -- front: What should I change in my kernels?

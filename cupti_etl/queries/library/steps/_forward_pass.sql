@@ -1,7 +1,6 @@
 -- Outermost ranges of forward passes, of whomever: steps do not lie in them.
 --
 -- computed: Ranges with forward as a word of their names, outside of others such.
--- needs: _range_span
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

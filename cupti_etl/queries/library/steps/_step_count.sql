@@ -2,7 +2,6 @@
 --
 -- computed: Finished activities of the step's process that began within it. A call counts where
 --   its first activity began, so that it counts once.
--- needs: _step_stretch, gpu_interval, api_call, _unpaired_correlation, _shared_launch
 -- materialized: Made once for an opened trace, as the step of each activity is looked for.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Calls whose activities are not known count nowhere.

@@ -5,7 +5,6 @@
 --   the first and the last), with about as many kernels each time (3 of 4 within a tenth of the
 --   median, 3 or more): a step is from one to the next. If two of them were launched by one call
 --   or by one forward pass, these are layers, and no steps.
--- needs: _forward_pass, _hlo_range, _step_range, gpu_interval, api_call
 -- limits: What came before the first and after the last of these kernels is in no step.
 -- scope: whole
 -- columns:

@@ -1,7 +1,6 @@
 -- Names of steps, and what those are called together that differ by their numbers.
 --
 -- computed: From the names of step.
--- needs: step
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -13,7 +13,6 @@
 --   copied ahead, from the first on the stream on which most of the work is that its own thread
 --   asked for. On a GPU for which other threads ask alone (DataParallel), its work is what was
 --   asked for since it began.
--- needs: _range_span, _forward_pass, _hlo_range, range_gpu, gpu_interval, api_call, gpu
 -- materialized: Made once for an opened trace, as steps and guesses read it.
 -- scope: whole
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: A step has a row for each stretch in which some of it lies. Stretches are as long as a
 --   step is on the average, so there are two rows for each step or so, and few steps in a stretch.
--- needs: step
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

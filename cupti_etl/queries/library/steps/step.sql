@@ -8,7 +8,6 @@
 --   median, give or take 4 deviations or a tenth; a quarter of fewer than 5; of two steps, twice
 --   its length), if those before took longer; in processes or GPUs with as many steps, as ranks
 --   have, with the latest of these.
--- needs: _step_range, _step_guess, _readable_name
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
 --   layers of a model are as regular as steps: see confidence. Where no period is found there is

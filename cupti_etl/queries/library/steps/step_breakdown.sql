@@ -4,7 +4,6 @@
 --   The score is (duration - median) / (1.4826 * median absolute deviation) over the steps of a
 --   process and GPU; above 3.5, and more than 5 % over the median, it is an outlier. The last step
 --   from NVTX is not judged: it lasts until all its work is done, others until the next begins.
--- needs: step, _busy_interval
 -- requires: gpu_activity, step
 -- materialized: Made once for an opened trace, as it goes through all intervals.
 -- limits: All work on the GPU counts, also that of other processes. What the host does before the

@@ -2,7 +2,6 @@
 --
 -- computed: Finished executions of the step's process that began within the step on its GPU, by the
 --   category of kernel_rule. Times are sums of durations: kernels that overlap each count in full.
--- needs: step, gpu_interval, kernel_rule
 -- requires: kernel, step
 -- materialized: Made once for an opened trace, as the step of each kernel is looked for.
 -- limits: A kernel that ends in the next step counts where it began. A category without a kernel in

@@ -4,7 +4,6 @@
 --   in the step (_idle_cause). compute_ns, exposed_communication_ns, exposed_copy_ns and idle_ns
 --   add to duration_ns; the causes, with idle_edge_ns for what is in no whole gap of the step, to
 --   idle_ns.
--- needs: step_breakdown, _step_count, _step_stretch, _idle_cause
 -- requires: gpu_activity, step
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- materialized: Few rows, of all that ran.

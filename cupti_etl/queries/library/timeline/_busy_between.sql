@@ -1,7 +1,6 @@
 -- How long each GPU did anything between two times.
 --
 -- computed: The union of all finished activities of a GPU, cut at both times.
--- needs: gpu_interval
 -- parameters:
 --   from_ns BIGINT = NULL [epoch ns]: The first; NULL for before everything.
 --   to_ns BIGINT = NULL [epoch ns]: The second; NULL for after everything.

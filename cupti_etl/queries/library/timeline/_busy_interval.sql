@@ -3,7 +3,6 @@
 -- computed: The union of the intervals of gpu_interval per GPU, of compute alone, of compute and
 --   communication, and of everything. In the order of their starts, an activity that begins after
 --   every end so far begins an interval, which lasts to the latest end before the next one.
--- needs: gpu_interval
 -- materialized: Made once for an opened trace, as every query about time reads it.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

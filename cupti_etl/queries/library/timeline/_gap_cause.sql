@@ -5,7 +5,6 @@
 --   the process of the next activity; time in none of its states is outside CUDA.
 --   Where that call was not recorded, as it was made before the recording began, it is not known
 --   why the next activity came when it did, and all of the gap is unknown.
--- needs: _gap_edge, api_call, _host_activity, _any_api_call
 -- materialized: Made once for an opened trace, as several queries read it.
 -- lookup: api_call, _host_activity
 -- columns:

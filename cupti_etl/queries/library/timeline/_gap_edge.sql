@@ -2,7 +2,6 @@
 --
 -- computed: Gaps of the union over all streams and processes of a GPU, with an activity that
 --   ended and one that began at their edges.
--- needs: _gpu_gap, gpu_interval
 -- materialized: Made once for an opened trace, as every query about idle time reads it.
 -- scope: start_ns to end_ns, gap_ns
 -- columns:

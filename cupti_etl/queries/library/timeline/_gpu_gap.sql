@@ -2,7 +2,6 @@
 --
 -- computed: What lies between neighbours of busy_interval (work = any), but for times in some of
 --   which work of the GPU was not recorded (_not_recorded).
--- needs: _busy_interval, _not_recorded
 -- scope: start_ns to end_ns, gap_ns
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

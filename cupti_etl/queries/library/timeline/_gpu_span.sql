@@ -3,7 +3,6 @@
 -- computed: Over finished activities, without the times between two of them in which work of the
 --   GPU was not recorded (_not_recorded): such a time parts what was seen. In a scope, the parts of
 --   that time that lie within.
--- needs: _busy_interval, _not_recorded
 -- materialized: Few rows, of all intervals.
 -- scope: start_ns to end_ns
 -- columns:

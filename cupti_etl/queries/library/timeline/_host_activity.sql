@@ -4,7 +4,6 @@
 -- computed: Of all threads of a process together, the first class of _host_span that any of them is
 --   in. Waiting is also a copy that ended before its call returned (_blocking_copy). Found in one
 --   sweep over the begins and ends of the calls.
--- needs: _host_span, _blocking_copy
 -- limits: Only calls that were recorded are seen. Of each state, at most 1023 calls or overheads at
 --   the same time are told apart.
 -- scope: host start_ns to end_ns

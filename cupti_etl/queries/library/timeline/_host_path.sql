@@ -5,8 +5,6 @@
 --   (_host_span); one that waits for its copy is such a call, too (_blocking_copy), and so is one
 --   that frees memory while the GPU works (_freeing_call), up to when the GPU was done. The union
 --   of these.
--- needs: gpu_gaps, api_call, _host_span, _blocking_copy, _freeing_call, gpu_interval,
---   _busy_interval, _gpu_span
 -- materialized: Made once for an opened trace, as critical_path and kernel_slack read it.
 -- limits: As of critical_path.
 -- lookup: api_call, _host_span, _blocking_copy, _freeing_call

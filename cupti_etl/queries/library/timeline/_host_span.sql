@@ -10,7 +10,6 @@
 --   kernel (_first_launch) is here once more, as loading. Loading are also calls that get the
 --   function of a kernel, where they take as long: with CUDA_MODULE_LOADING=LAZY they load it
 --   (CUDA C++ Programming Guide, "Lazy Loading").
--- needs: api_call, overhead, _first_launch
 -- columns:
 --   source VARCHAR: api_call, overhead or first_launch.
 --   class INTEGER: 0 profiler, 1 loading, 2 waiting, 3 memory, 4 launching, 5 other.

@@ -4,7 +4,6 @@
 --   most of which lies in gaps of the GPU in which the host is to blame (all but queued_ns of
 --   _gap_cause), of all threads together. Copies for which their call waits are left out: they are
 --   waits.
--- needs: _gap_cause, _host_span, _blocking_copy
 -- lookup: _host_span, _blocking_copy
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -2,7 +2,6 @@
 --
 -- computed: As _gap_cause; of the time outside CUDA, that in _input_range is input. Where no API
 --   calls were recorded at all, all of a gap is unknown.
--- needs: _gap_edge, _gap_cause, _input_range
 -- materialized: Made once for an opened trace, as idle_summary and step_summary read it.
 -- limits: As of gap_attribution and _input_range.
 -- columns:

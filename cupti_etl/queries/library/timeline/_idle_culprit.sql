@@ -3,7 +3,6 @@
 -- computed: Sums of _gap_cause. Time outside CUDA counts in gaps of 100 us and more: what is
 --   shorter is launching; queued time in those of 20 us and more: shorter ones are what beginning
 --   a kernel takes.
--- needs: _gap_cause
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   state VARCHAR: outside or queued, as in _gap_cause.

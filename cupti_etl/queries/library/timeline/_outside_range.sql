@@ -6,8 +6,6 @@
 --   _input_range go nowhere. Ranges are alike whose names, and those around them, differ in numbers
 --   alone. Of those with more than half of the time, the innermost; a step is none, as all is in
 --   steps.
--- needs: _idle_cause, _gap_edge, _input_range, api_call, _range_turn, _range_parent, _range_span,
---   _step_range
 -- lookup: api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -2,7 +2,6 @@
 --
 -- computed: A sweep over the starts and ends of finished kernels; the rows of a GPU add to its
 --   span, from the first start to the last end of a kernel.
--- needs: gpu_interval
 -- materialized: Made once for an opened trace, in one sweep.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

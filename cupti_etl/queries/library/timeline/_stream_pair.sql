@@ -3,7 +3,6 @@
 -- computed: Lengths of unions, over all finished activities of a stream. The streams at work make a
 --   set, bits of a number, which changes when one begins or ends its work; a pair has the time of
 --   the sets that it is in.
--- needs: gpu_interval
 -- materialized: Made with _running_kernels, in one sweep.
 -- limits: The number of pairs grows with the square of the streams, so that others are left out.
 -- columns:

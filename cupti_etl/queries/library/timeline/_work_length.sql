@@ -3,7 +3,6 @@
 --
 -- computed: Lengths of unions. The work of a set that begins after every end so far leaves a gap:
 --   the length is the span less the gaps.
--- needs: gpu_interval
 -- materialized: Made with _busy_interval, in one sweep.
 -- limits: A GPU without any work of a set has no row for it.
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: Finished activities by process, device, kind and name. Times are sums of durations:
 --   what overlaps counts in full each time.
--- needs: gpu_interval
 -- parameters:
 --   from_ns BIGINT = NULL [epoch ns]: Only what ended later; NULL for all.
 -- columns:

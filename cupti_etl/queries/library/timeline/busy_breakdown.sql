@@ -3,7 +3,6 @@
 -- computed: Lengths of unions, each without those before it: compute; communication while no
 --   compute ran; copies and sets while neither ran; idle is the rest of the span. The four add
 --   to span_ns, and their percentages to 100.
--- needs: _busy_interval, _gpu_span, gpu
 -- requires: _busy_interval
 -- limits: The span is from the first start to the last end on the GPU; idle time before and after
 --   it is not seen. Communication is known by the names of kernels.

@@ -2,7 +2,6 @@
 --
 -- computed: Sums over _running_kernels; the rows of a GPU add to its span, from the first start to
 --   the last end of a kernel.
--- needs: _running_kernels
 -- requires: kernel
 -- limits: Parts of one GPU (MIG) count as one GPU. Kernels of one stream overlap where programs
 --   use programmatic dependent launch.

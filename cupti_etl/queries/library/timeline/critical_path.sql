@@ -6,7 +6,6 @@
 --   synchronizing call before it, whence it goes on on the GPU: what ran there meanwhile had slack.
 --   A call that waits for its copy is one, too (_blocking_copy), and so is one that frees memory
 --   while the GPU works, as cudaFree does. The classes of a GPU add to its span.
--- needs: _host_path, _busy_interval, _gpu_span, _any_api_call
 -- requires: gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   _busy_interval

@@ -5,7 +5,6 @@
 --   the process of the next activity; time in none of its states is outside CUDA.
 --   Where that call was not recorded, as it was made before the recording began, it is not known
 --   why the next activity came when it did, and all of the gap is unknown.
--- needs: _gap_cause
 -- requires: gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap

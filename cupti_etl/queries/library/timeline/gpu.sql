@@ -4,7 +4,6 @@
 --   host, ordinal, rank and UUID, and where that is not known by when the process began. Processes
 --   that share a GPU give it the same number; where no UUID is known, each process has GPUs of its
 --   own.
--- needs: device, process
 -- limits: A GPU of which no device record is known is not here; queries number it below zero.
 -- scope: whole
 -- columns:

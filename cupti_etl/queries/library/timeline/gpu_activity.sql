@@ -1,7 +1,6 @@
 -- What the devices did: kernels, copies, sets and graphs in one shape.
 --
 -- computed: The rows of the tables one after another; nothing is joined or left out.
--- needs: kernel, memcpy, memcpy_p2p, memset, graph_trace, kernel_rule
 -- limits: A kernel is taken for communication as kernel_rule says, by its name.
 -- columns:
 --   process_id BIGINT: The traced process that made the record.

@@ -3,7 +3,6 @@
 -- computed: The union of the intervals of all finished activities on a GPU, so that work that
 --   overlaps counts once. Processes that share a GPU are put together by its UUID. A GPU of
 --   which no device record is known stands alone, per process and ordinal, with a NULL UUID.
--- needs: gpu_activity, gpu_interval, _busy_interval, _gpu_span, _gpu_gap, gpu, process
 -- requires: gpu_activity
 -- materialized: Few rows, of all activities.
 -- limits: Only work that was recorded counts. Parts of one GPU (MIG) count as one GPU.

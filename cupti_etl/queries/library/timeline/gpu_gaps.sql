@@ -2,7 +2,6 @@
 --
 -- computed: Gaps of the union over all streams and processes of a GPU, with an activity that
 --   ended and one that began at their edges.
--- needs: _gap_edge
 -- requires: gpu_activity, _gpu_gap
 -- parameters:
 --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.

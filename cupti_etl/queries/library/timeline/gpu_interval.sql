@@ -1,7 +1,6 @@
 -- Finished activities with the number of their GPU: what queries about time are made from.
 --
 -- computed: gpu_activity with gpu; an end before the start is taken for the start.
--- needs: gpu_activity, gpu
 -- scope: start_ns to end_ns
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.

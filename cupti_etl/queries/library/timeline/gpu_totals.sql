@@ -2,7 +2,6 @@
 --
 -- computed: busy_ns and idle_ns are of gpu_busy: the union of all work, and the rest of its span.
 --   Times of kernels and copies are sums of durations.
--- needs: gpu_busy, _gpu_run
 -- requires: gpu_activity
 -- materialized: Few rows, of all activities.
 -- limits: As of gpu_busy.

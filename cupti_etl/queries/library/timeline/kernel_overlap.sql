@@ -2,7 +2,6 @@
 --
 -- computed: Sums over _running_kernels: kernel_ns is a sum of durations, busy_ns a union. Kernels
 --   of one stream overlap while more kernels run than streams have one.
--- needs: _running_kernels
 -- requires: kernel
 -- limits: Within a stream kernels overlap by programmatic dependent launch; the parallel branches
 --   of a CUDA graph look the same where they are recorded under one stream.

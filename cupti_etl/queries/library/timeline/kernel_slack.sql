@@ -3,7 +3,6 @@
 -- computed: A kernel that ends while the path is on the host (_host_path) can end later by the time
 --   to the end of that stretch, less what the GPU is busy with until then (union of all work): what
 --   follows it moves along. Other kernels are on the path and have no slack.
--- needs: gpu_interval, _host_path, _busy_interval, _readable_name, api_call
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   kernel

@@ -2,7 +2,6 @@
 --
 -- computed: Lengths of unions per GPU; the overlap of two categories is the sum of their lengths
 --   less the length of both together.
--- needs: _work_length
 -- requires: gpu_activity
 -- limits: A GPU without work of the first category has no row for it.
 -- columns:

@@ -2,7 +2,6 @@
 --
 -- computed: In the order of the starts within a stream, from the latest end so far to the next
 --   start. What ran before is the activity that began last before the gap.
--- needs: gpu_interval
 -- requires: gpu_activity
 -- limits: Other streams of the GPU can have been at work meanwhile: what gpu_gaps lists, none was.
 --   Nodes of a CUDA graph count for the streams that they are recorded under.

@@ -1,7 +1,6 @@
 -- How much of the work of one stream was hidden by that of another, for the busiest streams.
 --
 -- computed: Lengths of unions, over all finished activities of a stream: kernels, copies and sets.
--- needs: _stream_pair
 -- requires: gpu_activity
 --   _stream_pair: no GPU had work in two streams.
 -- limits: At most 60 streams of a GPU are seen.

@@ -2,7 +2,6 @@
 --
 -- computed: _busy_interval cut at the edges of the buckets and summed; as in busy_breakdown, what
 --   is hidden by compute counts as compute. The first bucket begins with the GPU's first activity.
--- needs: _busy_interval
 -- requires: _busy_interval
 -- parameters:
 --   bucket_ns BIGINT = NULL [ns]: Width of a bucket; NULL for a hundredth of the longest span.
