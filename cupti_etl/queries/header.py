@@ -54,7 +54,8 @@ and what tells two of them apart: ``kernel``, ``kernels`` (one after the other),
 ``range``, ``operator`` or ``process`` of columns (see ``render/labels.py``); it stands last, unless
 ``first`` has it before others. ``chart`` is one of ``bars``, ``lines`` and ``flame`` of two columns
 (``flame``: of paths, with ";" between their parts; ``bars(place, samples, by reason)``: the rows of
-a place are the parts of its bar).
+a place are the parts of its bar). The ``example`` of a front query is the plain one, unless it says
+another.
 ``scope`` says how rows are chosen where part of a trace is asked: by the time in a column, by the
 part of a time between two that lies within (and the column of its length), either of them times of
 the ``host`` if that stands before it, or ``whole`` for all rows; the query is computed over the
@@ -283,7 +284,8 @@ def parse(text: str, name: str, topic: str, others: Others = lambda _: None) -> 
         first=_names(sections["first"]),
         label=_label(name, " ".join(sections["label"])),
         chart=_chart(name, " ".join(sections["chart"])),
-        example=" ".join(sections["example"]),
+        example=" ".join(sections["example"])
+        or (f"cupti-etl query {name} TRACE" if sections["front"] else ""),
         alias=_names(sections["alias"]),
         renamed=_names(sections["renamed"]),
         scope=" ".join(sections["scope"]),

@@ -68,8 +68,8 @@ def _complain_of_looks(query: Query, columns: Collection[str]) -> None:
         )
     if query.front and not query.front.endswith("?"):
         raise SchemaError(f"query {query.name}: front must be a question")
-    if query.front and not (query.first and query.example):
-        raise SchemaError(f"query {query.name}: a front query needs first and example")
+    if query.front and not query.first:
+        raise SchemaError(f"query {query.name}: a front query needs first")
     if query.front and query.is_building_block:
         raise SchemaError(f"query {query.name}: a building block cannot be a front query")
     if query.example and not query.example.startswith(f"cupti-etl query {query.name} TRACE"):

@@ -185,7 +185,7 @@ def test_a_false_need_is_found(con) -> None:
         ("-- columns:", "-- scope: start_ns\n-- columns:", "has no scope of its own"),
         ("-- columns:", "-- scope: host start_ns\n-- columns:", "needs process_id"),
         ("-- columns:", "-- front: All kernels\n-- columns:", "front must be a question"),
-        ("-- columns:", "-- front: Which?\n-- columns:", "needs first and example"),
+        ("-- columns:", "-- front: Which?\n-- columns:", "a front query needs first"),
         (
             "-- columns:",
             "-- example: cupti-etl query x\n-- columns:",

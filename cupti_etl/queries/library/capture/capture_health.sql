@@ -19,7 +19,6 @@
 -- limits: Overhead is not among the kinds that a capture records by default.
 -- front: Can I believe this trace?
 -- first: section, subject, detail, lost, stored
--- example: cupti-etl query capture_health TRACE
 -- alias: diagnostics_summary
 -- scope: whole
 -- columns:

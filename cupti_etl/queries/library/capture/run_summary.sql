@@ -9,7 +9,6 @@
 -- front: What ran, for how long, and what took the time?
 -- first: section, subject, value, unit, detail
 -- label: subject = kernel(demangled)
--- example: cupti-etl query run_summary TRACE
 -- alias: summary
 -- scope: steady
 -- columns:

@@ -11,7 +11,6 @@
 -- front: Which HLO module and operation of JAX takes the GPU time?
 -- first: percent, self_gpu_ns, phase, hlo_module, executions, kernels, framework_op, hlo_op
 -- chart: bars(hlo_op, self_gpu_ns)
--- example: cupti-etl query hlo_summary TRACE
 -- alias: hlo_stats, hlo_op_profile, jax_summary
 -- columns:
 --   hlo_module VARCHAR: Name of the HLO module, jit_FUNCTION of a function that JAX compiled; NULL

@@ -7,7 +7,6 @@
 -- front: What kind of work do the kernels do?
 -- first: category, percent, total_ns, calls, names, longest_name
 -- chart: bars(category, total_ns)
--- example: cupti-etl query kernel_category TRACE
 -- shared: kernel_name, _kernel_told
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -7,7 +7,6 @@
 -- front: Which kernels follow one another so often that they should be one, or a graph?
 -- first: count, total_ns, gap_pct, mean_kernel_ns, sequence
 -- label: sequence = kernels(first, second, third, fourth, fifth)
--- example: cupti-etl query kernel_sequences TRACE
 -- alias: get_frequent_cuda_kernel_sequences
 -- parameters:
 --   length BIGINT = 3 [kernels]: Kernels in a run, 2 to 5.

@@ -9,7 +9,6 @@
 -- first: percent, total_ns, calls, mean_ns, median_ns, max_ns, name
 -- label: name = kernel(demangled)
 -- chart: bars(name, total_ns)
--- example: cupti-etl query kernel_summary TRACE
 -- approximate: median_ns, p95_ns
 -- alias: top_kernels, cuda_gpu_kern_sum, get_gpu_kernel_breakdown, gpukernsum
 -- columns:

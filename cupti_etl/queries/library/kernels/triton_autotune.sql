@@ -14,7 +14,6 @@
 -- first: span_ns, tuning_ns, configurations, tries, clearing_ns, other_runs, other_ns,
 --   confidence, short
 -- chart: bars(short, tuning_ns)
--- example: cupti-etl query triton_autotune TRACE
 -- alias: autotune, autotuning, do_bench
 -- columns:
 --   process_id BIGINT: The process.

@@ -9,7 +9,6 @@
 -- front: Which CUDA calls take the host's time?
 -- first: percent, total_ns, calls, mean_ns, max_ns, errors, name
 -- chart: bars(name, total_ns)
--- example: cupti-etl query api_summary TRACE
 -- alias: cuda_api_sum, cudaapisum, get_cuda_kernel_launch_stats
 -- approximate: median_ns, p99_ns
 -- columns:

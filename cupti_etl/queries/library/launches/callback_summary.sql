@@ -11,7 +11,6 @@
 -- front: What did the callbacks tell?
 -- first: percent, total_ns, calls, mean_ns, max_ns, errors, gpu_ns, domain, function
 -- chart: bars(function, total_ns)
--- example: cupti-etl query callback_summary TRACE
 -- columns:
 --   domain VARCHAR: driver, runtime, resource, synchronize, nvtx or state.
 --   function VARCHAR: The function that was called, or what happened.

@@ -10,7 +10,6 @@
 --   short_kernels says.
 -- front: Does the GPU wait for the host to launch work?
 -- first: gpu, verdict, launch_bound_pct, saved_ns, synchronized_ns, idle_ns, span_ns
--- example: cupti-etl query launch_bound TRACE
 -- scope: steady
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

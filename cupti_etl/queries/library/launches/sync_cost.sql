@@ -13,7 +13,6 @@
 -- front: Where does the host wait for the GPU?
 -- first: total_ns, calls, idle_ns, name, longest_range, max_ns
 -- label: longest_range = range(longest_range)
--- example: cupti-etl query sync_cost TRACE
 -- lookup: _busy_interval
 -- columns:
 --   process_id BIGINT: The process.

@@ -12,7 +12,6 @@
 -- first: percent, total_ns, bytes, copies, rate_gbps, peak_pct, beside_kernels_pct, copy_kind
 -- label: copy_kind = copy(src_kind, dst_kind, size)
 -- chart: bars(copy_kind, total_ns)
--- example: cupti-etl query memcpy_summary TRACE
 -- alias: cuda_gpu_mem_time_sum, cuda_gpu_mem_size_sum, gpumemtimesum, get_memory_bw_summary
 -- lookup: _busy_interval
 -- approximate: rate_median_gbps, rate_p99_gbps

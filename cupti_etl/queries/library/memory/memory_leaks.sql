@@ -11,7 +11,6 @@
 --   growth is NULL with fewer than 4 steps.
 -- front: Is memory allocated and never released?
 -- first: bytes, allocations, verdict, memory_kind, range, api_name, source
--- example: cupti-etl query memory_leaks TRACE
 -- scope: whole
 -- columns:
 --   process_id, memory_kind, source, api_name of allocation_site

@@ -12,7 +12,6 @@
 -- front: Who held memory when most was in use?
 -- first: bytes, percent, allocations, memory_kind, range, source, api_name, peak_ns
 -- chart: bars(range, bytes)
--- example: cupti-etl query memory_peak_holders TRACE
 -- scope: whole
 -- columns:
 --   process_id, device_id, memory_kind of allocation_site

@@ -12,7 +12,6 @@
 -- first: path, allocations, allocated_bytes, releases, released_bytes, most_bytes, memory_kind
 -- label: path = range(path)
 -- chart: bars(path, allocated_bytes)
--- example: cupti-etl query range_memory TRACE
 -- columns:
 --   path VARCHAR: Names of the range and of those around it.
 --   process_id BIGINT: The process.

@@ -9,7 +9,6 @@
 -- front: How much managed memory moved, and why?
 -- first: counter, cause, bytes, total_ns, rate_gbps, events, page_faults, round_trips
 -- chart: bars(counter, bytes, by cause)
--- example: cupti-etl query unified_memory_migration TRACE
 -- alias: um_sum, um_total_sum, um_cpu_page_faults_sum
 -- columns:
 --   process_id BIGINT: The process.

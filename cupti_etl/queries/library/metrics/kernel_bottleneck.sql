@@ -11,7 +11,6 @@
 -- front: What limits each kernel: compute, memory or latency?
 -- first: class, busiest, busiest_pct, total_ns, runs, reason, name
 -- label: name = kernel(demangled, grid, block)
--- example: cupti-etl query kernel_bottleneck TRACE
 -- parameters:
 --   busy_pct DOUBLE = 60 [%]: Level, of the part's peak, from which on a part holds a kernel up.
 --   filled_pct DOUBLE = 50 [%]: Below it, in cycles of SMs with a warp, SMs are left idle.

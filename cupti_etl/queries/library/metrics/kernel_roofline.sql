@@ -16,7 +16,6 @@
 -- front: How close is each kernel to what the GPU can do?
 -- first: bound, roof_pct, intensity, achieved_gflops, achieved_gbps, total_ns, name
 -- label: name = kernel(demangled, grid, block)
--- example: cupti-etl query kernel_roofline TRACE
 -- columns:
 --   gpu, name, grid, block of kernel_metrics
 --   bytes DOUBLE [bytes]: Traffic of device memory of a run.

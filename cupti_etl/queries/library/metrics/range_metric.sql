@@ -13,7 +13,6 @@
 -- front: What do the hardware counters say of each range of my code?
 -- first: path, metric, mean, max, sum, unit, kernels, measured
 -- label: path = range(path)
--- example: cupti-etl query range_metric TRACE
 -- columns:
 --   path VARCHAR: Names of the range and of those around it.
 --   process_id BIGINT: The process.

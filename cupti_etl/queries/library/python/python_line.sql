@@ -12,7 +12,6 @@
 -- front: Which line of my code is slow?
 -- first: percent, own_gpu_ns, total_gpu_ns, launches, idle_before_ns, place, function
 -- chart: bars(place, own_gpu_ns)
--- example: cupti-etl query python_line TRACE
 -- columns:
 --   percent DOUBLE [%]: own_gpu_ns as a share of the GPU time of all calls in launch_stack.
 --   own_gpu_ns BIGINT [ns]: GPU time of work for which it is the program's innermost line.

@@ -12,7 +12,6 @@
 -- first: percent, gpu_ns, self_gpu_ns, backward_gpu_ns, calls, host_ns, path
 -- label: path = range(path)
 -- chart: bars(path, gpu_ns)
--- example: cupti-etl query module_summary TRACE
 -- alias: nn_module_summary, module_view
 -- columns:
 --   module, path of _module

@@ -17,7 +17,6 @@
 -- first: gpu_ns, tflops_per_s, peak_pct, bound, calls, name
 -- label: name = operator(input_dims, element_type)
 -- chart: bars(name, tflops_per_s)
--- example: cupti-etl query operator_flops TRACE
 -- alias: with_flops, theoretical_flops, arithmetic_intensity, gemm_efficiency
 -- columns:
 --   name VARCHAR: Name of the operator.

@@ -11,7 +11,6 @@
 -- front: For which sizes of inputs do PyTorch operators take the time?
 -- first: percent, self_gpu_ns, gpu_ns, calls, host_ns, name
 -- label: name = operator(input_dims)
--- example: cupti-etl query operator_shape TRACE
 -- alias: group_by_input_shape, ops_unique_args
 -- columns:
 --   name VARCHAR: Name of the operator; * stands for the number of a step.

@@ -16,7 +16,6 @@
 -- first: percent, self_gpu_ns, gpu_ns, backward_gpu_ns, calls, launches, self_host_ns,
 --   host_ns, name
 -- chart: bars(name, self_gpu_ns)
--- example: cupti-etl query operator_summary TRACE
 -- alias: key_averages, operator_sum, ops_summary, get_aten_op_kernels_and_delay
 -- columns:
 --   name, kind, percent of operator_shape

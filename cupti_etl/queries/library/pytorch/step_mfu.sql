@@ -14,7 +14,6 @@
 -- front: What share of the chip's peak does each step reach (MFU)?
 -- first: step, mfu_pct, tflops_per_s, duration_ns, tflop, known_pct, gpu, name
 -- chart: lines(step, mfu_pct)
--- example: cupti-etl query step_mfu TRACE
 -- alias: mfu, region_mfu, model_flops_utilization
 -- lookup: _operator_flops
 -- shared: kernel_name

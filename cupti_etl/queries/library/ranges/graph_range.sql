@@ -11,7 +11,6 @@
 -- first: percent, gpu_ns, nodes, activities, path
 -- label: path = range(path)
 -- chart: bars(path, gpu_ns)
--- example: cupti-etl query graph_range TRACE
 -- columns:
 --   path VARCHAR: Names of the range and of those around it; NULL for what no range was around.
 --   process_id BIGINT: The process.

@@ -7,7 +7,6 @@
 -- limits: Host nodes are not counted. The launching call is NULL if it was not recorded.
 -- front: How long do CUDA graphs take to launch and run?
 -- first: graph_id, replays, nodes, wall_median_ns, busy_ns, launch_median_ns
--- example: cupti-etl query graph_replay TRACE
 -- alias: cuda_graph_sum
 -- lookup: api_call
 -- columns:

@@ -12,7 +12,6 @@
 -- front: Which layer is slow?
 -- first: layer, percent, mean_gpu_ns, ratio, gpu_ns, exclusive_gpu_ns, runs, gpu
 -- chart: bars(layer, gpu_ns)
--- example: cupti-etl query nvtx_layer TRACE
 -- alias: nvtx_layer_breakdown, layer_summary
 -- columns:
 --   layer VARCHAR: Name of the range.

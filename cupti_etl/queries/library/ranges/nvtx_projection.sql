@@ -20,7 +20,6 @@
 -- first: gpu_ns, exclusive_gpu_ns, ranges, activities, idle_ns, host_ns, path
 -- label: path = range(path)
 -- chart: bars(path, gpu_ns)
--- example: cupti-etl query nvtx_projection TRACE
 -- alias: nvtx_gpu_proj_sum, nvtx_sum, nvtxsum
 -- lookup: _range_time, _step_name
 -- columns:

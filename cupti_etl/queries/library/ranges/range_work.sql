@@ -12,7 +12,6 @@
 -- first: path, kernels, sum_ns, mean_ns, max_ns, copies, copied_bytes, ranges
 -- label: path = range(path)
 -- chart: bars(path, sum_ns)
--- example: cupti-etl query range_work TRACE
 -- lookup: _range_time
 -- columns:
 --   path VARCHAR: Names of the range and of those around it.

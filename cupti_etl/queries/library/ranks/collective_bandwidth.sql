@@ -15,7 +15,6 @@
 -- first: collective, bytes, operations, median_ns, bus_gbps, link_pct, exposed_pct, waiting_ns,
 --   unmatched, reason
 -- chart: bars(collective, total_ns)
--- example: cupti-etl query collective_bandwidth TRACE
 -- alias: nccl_gpu_time_util_map, get_comm_comp_overlap
 -- gathered: collective, _nccl_kernel
 -- columns:

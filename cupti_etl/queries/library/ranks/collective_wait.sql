@@ -13,7 +13,6 @@
 -- front: How long does each rank wait in collectives, and which one do they wait for?
 -- first: rank, operations, wait_ns, wait_pct, transfer_ns, caused_ns, last_pct, is_straggler
 -- chart: bars(rank, wait_ns)
--- example: cupti-etl query collective_wait TRACE
 -- gathered: collective, _nccl_kernel
 -- columns:
 --   rank INTEGER: The rank; NULL of processes that have none.

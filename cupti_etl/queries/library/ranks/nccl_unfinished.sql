@@ -8,7 +8,6 @@
 --   (loss says which moments). Operations in CUDA graphs are not here.
 -- front: In which NCCL operation does the program hang, and who has not called it?
 -- first: rank, function, communicator, sequence, ranks, ranks_that_called, size_bytes
--- example: cupti-etl query nccl_unfinished TRACE
 -- scope: host launch_start_ns
 -- columns:
 --   process_id BIGINT: The process.

@@ -17,7 +17,6 @@
 -- front: Which rank makes the others wait?
 -- first: rank, waiting_caused_ns, last_pct, mean_late_ns, is_persistent, own_ns
 -- chart: bars(rank, waiting_caused_ns)
--- example: cupti-etl query rank_stragglers TRACE
 -- alias: get_potential_stragglers
 -- gathered: collective, _nccl_kernel
 -- columns:

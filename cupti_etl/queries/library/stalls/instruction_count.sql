@@ -10,7 +10,6 @@
 -- front: How often is each instruction executed?
 -- first: value, metric, pc_offset, instruction, place, name
 -- chart: bars(instruction, value, by metric)
--- example: cupti-etl query instruction_count TRACE
 -- columns:
 --   name VARCHAR: The kernel or function, its name alone.
 --   pc_offset BIGINT [bytes]: The instruction's place in the function.

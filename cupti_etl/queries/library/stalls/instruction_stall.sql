@@ -9,7 +9,6 @@
 -- front: Which instructions are hot?
 -- first: percent, reasons, samples, instruction, place, name
 -- chart: bars(instruction, samples)
--- example: cupti-etl query instruction_stall TRACE
 -- columns:
 --   percent DOUBLE [%]: samples as a share of all samples in kernels of the program.
 --   samples BIGINT [samples]: Samples of the instruction.

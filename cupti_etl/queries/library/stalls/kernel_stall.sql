@@ -11,7 +11,6 @@
 -- first: kernel_pct, percent, reason, not_issued_pct, samples, total_ns, name
 -- label: name = kernel(demangled)
 -- chart: bars(name, samples, by reason)
--- example: cupti-etl query kernel_stall TRACE
 -- columns:
 --   name VARCHAR: Function name alone.
 --   kernel_pct DOUBLE [%]: total_ns as a share of the time of all kernels; NULL if none was

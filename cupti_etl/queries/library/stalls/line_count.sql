@@ -8,7 +8,6 @@
 -- front: How often is each line of my kernels executed?
 -- first: place, value, percent, metric, instructions
 -- chart: bars(place, value, by metric)
--- example: cupti-etl query line_count TRACE
 -- columns:
 --   place VARCHAR: The file's name and the line; why it is not known.
 --   metric, value, percent of instruction_count

@@ -9,7 +9,6 @@
 -- front: What do the warps wait for, line by line?
 -- first: place, line_pct, reason, percent, samples, not_issued
 -- chart: bars(place, samples, by reason)
--- example: cupti-etl query line_stall TRACE
 -- columns:
 --   place VARCHAR: The file's name and the line; why it is not known.
 --   line_pct DOUBLE [%]: line_samples as a share of all samples in kernels of the program.

@@ -8,7 +8,6 @@
 -- front: Which lines of my kernels are hot?
 -- first: percent, reasons, samples, place, name
 -- chart: bars(place, samples)
--- example: cupti-etl query source_line TRACE
 -- columns:
 --   percent DOUBLE [%]: samples as a share of all samples in kernels of the program.
 --   samples BIGINT [samples]: Samples of instructions of the line.

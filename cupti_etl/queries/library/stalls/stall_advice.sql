@@ -10,7 +10,6 @@
 -- first: saved_ns, reason, percent, advice, name, guide
 -- label: name = kernel(demangled)
 -- chart: bars(name, saved_ns)
--- example: cupti-etl query stall_advice TRACE
 -- columns:
 --   name VARCHAR: Function name alone.
 --   reason VARCHAR: What its warps wait for.

@@ -13,7 +13,6 @@
 -- first: step, duration_ns, compute_ns, exposed_communication_ns, exposed_copy_ns, idle_ns,
 --   busy_pct, is_outlier, gpu, name
 -- chart: lines(step, duration_ns)
--- example: cupti-etl query step_breakdown TRACE
 -- scope: start_ns
 -- shared: kernel_name, _kernel_told
 -- columns:

@@ -13,7 +13,6 @@
 --   idle_queued_ns, idle_launching_ns, idle_input_ns, idle_waiting_ns, idle_memory_ns,
 --   idle_loading_ns, exposed_copy_ns, host_duration_ns, launches, gpu, name
 -- chart: lines(step, duration_ns)
--- example: cupti-etl query step_summary TRACE
 -- alias: iteration_timing, iteration_detail
 -- scope: start_ns
 -- shared: kernel_name, _kernel_told, _any_api_call

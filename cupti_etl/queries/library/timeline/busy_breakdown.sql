@@ -9,7 +9,6 @@
 -- front: Where did the time of each GPU go: compute, communication, copies, idle?
 -- first: gpu, compute_pct, exposed_communication_pct, exposed_copy_pct, idle_pct, span_ns,
 --   device_name
--- example: cupti-etl query busy_breakdown TRACE
 -- alias: get_temporal_breakdown
 -- shared: kernel_name, _kernel_told
 -- columns:

@@ -14,7 +14,6 @@
 --   end at communication. Waits for events are part of idle.
 -- front: What would make the run end earlier?
 -- first: class, percent, total_ns, slack_ns, gpu
--- example: cupti-etl query critical_path TRACE
 -- alias: critical_path_analysis
 -- shared: kernel_name, _kernel_told, _any_api_call
 -- columns:

@@ -9,7 +9,6 @@
 -- front: How much of the time was each GPU busy?
 -- first: gpu, device_name, busy_pct, busy_ns, span_ns, gaps, longest_gap_ns, activities
 -- chart: bars(device_name, busy_pct)
--- example: cupti-etl query gpu_busy TRACE
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
 --   device_uuid VARCHAR: The GPU.

@@ -7,7 +7,6 @@
 -- limits: As of gpu_busy.
 -- front: What did each GPU do, in one line?
 -- first: gpu, device_name, kernels, kernel_ns, copies, copied_bytes, busy_ns, idle_ns
--- example: cupti-etl query gpu_totals TRACE
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
 --   device_name VARCHAR: Product name.

@@ -9,7 +9,6 @@
 -- front: Why was each GPU idle?
 -- first: cause, idle_ns, idle_pct, span_pct, gaps, gpu
 -- chart: bars(cause, idle_ns)
--- example: cupti-etl query idle_summary TRACE
 -- alias: get_idle_time_breakdown, gpu_time_util, idle_time
 -- shared: kernel_name, _kernel_told, _any_api_call
 -- columns:
