@@ -1,11 +1,7 @@
 -- How steadily each kernel of a GPU comes, and whether it becomes slower or faster over time: all
 -- of them.
 --
--- computed: Of each name on a GPU, over its executions in order: the straight line through their
---   starts gives the period and, as residual, the jitter; that through their durations the drift.
---   The warm-up ratio is the mean of the first tenth over the median of all. The change point is
---   where the cumulated difference from the mean duration is largest; its strength is that sum
---   divided by the standard deviation and the root of the count, about 1.4 by chance in one of 20.
+-- computed: As kernel_pace says.
 -- materialized: Made once for an opened trace, in one sweep.
 -- limits: A line fits only what comes at one rate.
 -- columns:

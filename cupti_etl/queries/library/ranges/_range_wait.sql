@@ -80,19 +80,11 @@ asked AS MATERIALIZED (
     )
 ),
 threads AS (
-    SELECT *, EXISTS (
-               FROM outermost AS range
-               WHERE range.process_id = launching.process_id
-                   AND range.thread_id = launching.thread_id
-                   AND NOT range.is_autograd
-           ) AS is_marked,
-           EXISTS (
-               FROM outermost AS range
-               WHERE range.process_id = launching.process_id
-                   AND range.thread_id = launching.thread_id
-                   AND range.is_autograd
-           ) AS is_autograd
-    FROM (SELECT DISTINCT process_id, thread_id FROM launches) AS launching
+    SELECT process_id, thread_id, coalesce(bool_or(NOT range.is_autograd), false) AS is_marked,
+           coalesce(bool_or(range.is_autograd), false) AS is_autograd
+    FROM (SELECT DISTINCT process_id, thread_id FROM launches)
+    LEFT JOIN outermost AS range USING (process_id, thread_id)
+    GROUP BY process_id, thread_id
 ),
 pairs AS MATERIALIZED (
     SELECT asking.process_id, asking.thread_id, asking.is_marked, asking.is_autograd,

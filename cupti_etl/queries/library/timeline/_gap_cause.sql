@@ -1,10 +1,6 @@
 -- Why each GPU was idle: all gaps, each split among its causes, which add to its length.
 --
--- computed: The end of a gap, from when the call that asked for the next activity had returned,
---   is queued: the device had the work and did not begin it. The rest is split by _host_activity of
---   the process of the next activity; time in none of its states is outside CUDA.
---   Where that call was not recorded, as it was made before the recording began, it is not known
---   why the next activity came when it did, and all of the gap is unknown.
+-- computed: As gap_attribution says.
 -- materialized: Made once for an opened trace, as several queries read it.
 -- lookup: api_call, _host_activity
 -- columns:
