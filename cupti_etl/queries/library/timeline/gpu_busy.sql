@@ -27,26 +27,13 @@
 WITH hosts AS (
     SELECT process_id, any_value(host) AS host FROM process GROUP BY process_id
 ),
-spans AS (
-    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
-           TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS span_ns
-    FROM _gpu_span
-    GROUP BY gpu
-),
-worked AS (
-    SELECT gpu, TRY_CAST(coalesce(sum(end_ns - start_ns), 0) AS BIGINT) AS busy_ns
-    FROM _busy_interval
-    WHERE work = 'any'
-    GROUP BY gpu
-),
 idle AS (
     SELECT gpu, count(*) AS gaps, max(gap_ns) AS longest_gap_ns FROM _gpu_gap GROUP BY gpu
 ),
 busy AS (
-    SELECT spans.*, coalesce(busy_ns, 0) AS busy_ns, coalesce(gaps, 0) AS gaps, longest_gap_ns
-    FROM spans
-    LEFT JOIN worked ON worked.gpu = spans.gpu
-    LEFT JOIN idle ON idle.gpu = spans.gpu
+    SELECT gpu, start_ns, end_ns, span_ns, span_ns - idle_ns AS busy_ns, gaps, longest_gap_ns
+    FROM busy_breakdown
+    LEFT JOIN idle USING (gpu)
 ),
 counted AS (
     SELECT process_id, device_id, count(*) AS rows, count(end_ns - start_ns) AS activities
