@@ -26,9 +26,6 @@
 WITH host AS MATERIALIZED (
     SELECT * FROM _host_path
 ),
-spans AS (
-    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _gpu_span GROUP BY gpu
-),
 edges AS (
     SELECT gpu, work, start_ns AS at_ns, -1 AS sign FROM host, (VALUES ('compute'),
         ('compute_or_communication'), ('any')) AS sets(work)
@@ -47,34 +44,31 @@ beside AS (
         AND busy.start_ns <= edges.at_ns
     GROUP BY edges.gpu, edges.work
 ),
-sums AS (
-    SELECT gpu, work, sum(end_ns - start_ns) AS ns FROM _busy_interval GROUP BY gpu, work
-),
+-- hm, hmc and ha: work beside the host's part of the path, of the three sets.
 totals AS (
-    SELECT spans.gpu, end_ns - start_ns AS span_ns,
-           coalesce((SELECT sum(end_ns - start_ns) FROM host WHERE host.gpu = spans.gpu), 0)
+    SELECT gpu, end_ns - start_ns AS span_ns, compute_ns, exposed_communication_ns, exposed_copy_ns,
+           coalesce((SELECT sum(end_ns - start_ns) FROM host WHERE host.gpu = busy.gpu), 0)
                AS host_ns,
-           coalesce((SELECT ns FROM sums WHERE gpu = spans.gpu AND work = 'compute'), 0) AS m,
-           coalesce((SELECT ns FROM sums
-                     WHERE gpu = spans.gpu AND work = 'compute_or_communication'), 0) AS mc,
-           coalesce((SELECT ns FROM sums WHERE gpu = spans.gpu AND work = 'any'), 0) AS a,
-           coalesce((SELECT ns FROM beside WHERE gpu = spans.gpu AND work = 'compute'), 0) AS hm,
+           coalesce((SELECT ns FROM beside WHERE gpu = busy.gpu AND work = 'compute'), 0) AS hm,
            coalesce((SELECT ns FROM beside
-                     WHERE gpu = spans.gpu AND work = 'compute_or_communication'), 0) AS hmc,
-           coalesce((SELECT ns FROM beside WHERE gpu = spans.gpu AND work = 'any'), 0) AS ha
-    FROM spans
+                     WHERE gpu = busy.gpu AND work = 'compute_or_communication'), 0) AS hmc,
+           coalesce((SELECT ns FROM beside WHERE gpu = busy.gpu AND work = 'any'), 0) AS ha
+    FROM busy_breakdown AS busy
     WHERE EXISTS (SELECT 1 FROM _any_api_call)
 ),
 classes AS (
     SELECT gpu, span_ns, 1 AS place, 'host' AS class, host_ns AS total_ns, 0 AS slack_ns FROM totals
     UNION ALL
-    SELECT gpu, span_ns, 2, 'compute', m - hm, hm FROM totals
+    SELECT gpu, span_ns, 2, 'compute', compute_ns - hm, hm FROM totals
     UNION ALL
-    SELECT gpu, span_ns, 3, 'communication', mc - hmc - (m - hm), hmc - hm FROM totals
+    SELECT gpu, span_ns, 3, 'communication', exposed_communication_ns - (hmc - hm), hmc - hm
+    FROM totals
     UNION ALL
-    SELECT gpu, span_ns, 4, 'copy', a - ha - (mc - hmc), ha - hmc FROM totals
+    SELECT gpu, span_ns, 4, 'copy', exposed_copy_ns - (ha - hmc), ha - hmc FROM totals
     UNION ALL
-    SELECT gpu, span_ns, 5, 'idle', span_ns - host_ns - (a - ha), 0 FROM totals
+    SELECT gpu, span_ns, 5, 'idle',
+           span_ns - host_ns - (compute_ns + exposed_communication_ns + exposed_copy_ns - ha), 0
+    FROM totals
 )
 SELECT gpu, class, TRY_CAST(total_ns AS BIGINT) AS total_ns,
        100.0 * total_ns / nullif(span_ns, 0) AS percent, TRY_CAST(slack_ns AS BIGINT) AS slack_ns
