@@ -25,6 +25,19 @@ _TOLD = {
     "pc_sample": ("pc_rows", "PC sampling or SASS metrics"),
     "launch_metric": ("range_rows", "the range profiler"),
 }
+_FULL = "no buffer was free: the collector could not keep up; a larger --buffer-mb helps"
+
+
+def _lacking(process_id: int, cause: str, table: str, rows: int, detail: str) -> Loss:
+    """Rows that are stored and lack something."""
+    return Loss(process_id, cause, table, rows, is_stored=True, detail=detail)
+
+
+def _throughout(
+    info: ProcessInfo, end_ns: int | None, cause: str, table: str | None, detail: str
+) -> Loss:
+    """What is missing of all the time of a process, nobody knows how much."""
+    return Loss(info.process_id, cause, table, start_ns=info.start_ns, end_ns=end_ns, detail=detail)
 
 
 def _table_of(kind: int) -> str | None:
@@ -42,10 +55,7 @@ def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
                 "another CUPTI client (such as torch.profiler) had given CUPTI a clock of its own; "
                 "its times, which are years before the process began, are NULL"
             )
-            loss = Loss(
-                info.process_id, "other_clock", kind.table, other, None, True, detail=detail
-            )
-            found.append(loss)
+            found.append(_lacking(info.process_id, "other_clock", kind.table, other, detail))
         names = [column.name for column in kind.as_table().columns]
         if "start_ns" not in names or "end_ns" not in names:
             continue
@@ -61,30 +71,11 @@ def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
                 " (see api_summary), its device buffers were exhausted, or the GPU failed before"
                 " they ended"
             )
-            found.append(
-                Loss(
-                    info.process_id,
-                    "zero_timestamp",
-                    kind.table,
-                    no_start,
-                    None,
-                    True,
-                    detail=detail,
-                )
-            )
+            found.append(_lacking(info.process_id, "zero_timestamp", kind.table, no_start, detail))
         if no_end > no_start:
             detail = "still running when CUPTI was flushed for the last time"
-            found.append(
-                Loss(
-                    info.process_id,
-                    "incomplete",
-                    kind.table,
-                    no_end - no_start,
-                    None,
-                    True,
-                    detail=detail,
-                )
-            )
+            unended = no_end - no_start
+            found.append(_lacking(info.process_id, "incomplete", kind.table, unended, detail))
     return found
 
 
@@ -95,7 +86,7 @@ def _cut_texts(process: Process, process_id: int) -> list[Loss]:
         f"time, and {process.decoded().cut_strings} were more"
     )
     return [
-        Loss(process_id, "text_limit", kind.table, rows, is_stored=True, detail=detail)
+        _lacking(process_id, "text_limit", kind.table, rows, detail)
         for table, kind in enumerate(KINDS)
         if (rows := process.cut(table))
     ]
@@ -106,21 +97,17 @@ def _lost_stacks(process: Process, info: ProcessInfo, is_over: bool) -> list[Los
     me, decoded = info.process_id, process.decoded()
     found = []
     if info.stacks_lost:
-        detail = "no buffer was free: the collector could not keep up; a larger --buffer-mb helps"
-        found.append(Loss(me, "ring_full", "launch_stack", info.stacks_lost, detail=detail))
+        found.append(Loss(me, "ring_full", "launch_stack", info.stacks_lost, detail=_FULL))
     missing = info.stacks - info.stacks_lost - decoded.stacks
     if is_over and missing > 0:
         detail = "calls of the last moments before the process ended"
         found.append(Loss(me, "killed", "launch_stack", missing, detail=detail))
     if decoded.cut_stacks:
         detail = "a process may have a million stacks, of 256 MiB of code; more are not described"
-        found.append(
-            Loss(me, "text_limit", "python_stack", decoded.cut_stacks, None, True, detail=detail)
-        )
+        found.append(_lacking(me, "text_limit", "python_stack", decoded.cut_stacks, detail))
     if decoded.damaged_stacks:
         detail = "what the process wrote of its stacks cannot be read"
-        damaged = decoded.damaged_stacks
-        found.append(Loss(me, "unreadable", "python_stack", damaged, None, True, detail=detail))
+        found.append(_lacking(me, "unreadable", "python_stack", decoded.damaged_stacks, detail))
     return found
 
 
@@ -131,8 +118,7 @@ def _lost_rows(process: Process, info: ProcessInfo, is_over: bool, table: str) -
     made, lost = getattr(info, name), getattr(info, f"{name}_lost")
     damaged, found = getattr(decoded, f"damaged_{name}"), []
     if lost:
-        detail = "no buffer was free: the collector could not keep up; a larger --buffer-mb helps"
-        found.append(Loss(me, "ring_full", table, lost, detail=detail))
+        found.append(Loss(me, "ring_full", table, lost, detail=_FULL))
     if damaged:
         detail = f"what the process wrote of its {what} cannot be read"
         found.append(Loss(me, "unreadable", table, damaged, detail=detail))
@@ -157,23 +143,10 @@ def _lost_samples(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
             f"the hardware's buffer was full {info.pc_full} times, and what it held is not known; "
             "a longer --pc-sampling period helps"
         )
-        found.append(
-            Loss(
-                me,
-                "pc_buffer_full",
-                "pc_sample",
-                start_ns=info.start_ns,
-                end_ns=end_ns,
-                detail=detail,
-            )
-        )
+        found.append(_throughout(info, end_ns, "pc_buffer_full", "pc_sample", detail))
     if info.pc_failure:
         detail = f"PCs were not sampled, or not to the end: {pc_obstacle(info.pc_failure)}"
-        found.append(
-            Loss(
-                me, "pc_refused", "pc_sample", start_ns=info.start_ns, end_ns=end_ns, detail=detail
-            )
-        )
+        found.append(_throughout(info, end_ns, "pc_refused", "pc_sample", detail))
     return found
 
 
@@ -186,9 +159,7 @@ def _lost_counts(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     if info.sass_failure:
         obstacle = sass_obstacle(info.sass_failure)
         detail = f"instructions were not counted, or not to the end: {obstacle}"
-        found.append(
-            Loss(me, "sass_refused", table, start_ns=info.start_ns, end_ns=end_ns, detail=detail)
-        )
+        found.append(_throughout(info, end_ns, "sass_refused", table, detail))
     return found
 
 
@@ -201,9 +172,7 @@ def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
             " time and once for each pass; their times, where CUPTI gave some, and those of what"
             " waited for them, are not those of the program"
         )
-        found.append(
-            Loss(me, "replayed", "kernel", info.range_launches, is_stored=True, detail=detail)
-        )
+        found.append(_lacking(me, "replayed", "kernel", info.range_launches, detail))
     if info.range_dropped:
         detail = (
             "CUPTI gave no values of these launches, or those of another thread's launch with them"
@@ -217,9 +186,7 @@ def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
     if info.range_failure:
         obstacle = range_obstacle(info.range_failure)
         detail = f"launches or ranges were not measured, or not to the end: {obstacle}"
-        found.append(
-            Loss(me, "range_refused", table, start_ns=info.start_ns, end_ns=end_ns, detail=detail)
-        )
+        found.append(_throughout(info, end_ns, "range_refused", table, detail))
     return found
 
 
@@ -229,20 +196,14 @@ def _nccl(process: Process, info: ProcessInfo, end_ns: int | None) -> list[Loss]
     unended = process.decoded().open_nccl_events
     if unended and end_ns is not None:
         detail = "what NCCL had begun and not ended when the capture ended has no end"
-        found.append(
-            Loss(info.process_id, "incomplete", table, unended, is_stored=True, detail=detail)
+        found.append(_lacking(info.process_id, "incomplete", table, unended, detail))
+    if info.nccl_too_old:
+        detail = (
+            f"NCCL has version {info.nccl_too_old} of the interface for profiler plugins, and only"
+            " from version 4 on its operations are recorded; use NCCL 2.27 or later"
         )
-    if not info.nccl_too_old:
-        return found
-    detail = (
-        f"NCCL has version {info.nccl_too_old} of the interface for profiler plugins, and only from"
-        " version 4 on its operations are recorded; use NCCL 2.27 or later"
-    )
-    since = info.start_ns
-    refused = Loss(
-        info.process_id, "nccl_refused", table, start_ns=since, end_ns=end_ns, detail=detail
-    )
-    return [*found, refused]
+        found.append(_throughout(info, end_ns, "nccl_refused", table, detail))
+    return found
 
 
 def _open_ranges(process: Process, info: ProcessInfo) -> list[Loss]:
@@ -251,7 +212,7 @@ def _open_ranges(process: Process, info: ProcessInfo) -> list[Loss]:
     if ranges <= 0:
         return []
     detail = "ranges that were still open when the capture ended have no end"
-    return [Loss(info.process_id, "incomplete", "marker", ranges, is_stored=True, detail=detail)]
+    return [_lacking(info.process_id, "incomplete", "marker", ranges, detail)]
 
 
 def emitted(process: Process) -> int:
@@ -278,8 +239,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
     found = []
     ring_full = process.ring_full()
     for kind, records in ring_full.items():
-        detail = "no buffer was free: the collector could not keep up; a larger --buffer-mb helps"
-        found.append(Loss(me, "ring_full", _table_of(kind), records, detail=detail))
+        found.append(Loss(me, "ring_full", _table_of(kind), records, detail=_FULL))
     if info.cupti_dropped:
         detail = "CUPTI had no buffer for these records"
         found.append(Loss(me, "cupti_dropped", None, info.cupti_dropped, detail=detail))
@@ -338,9 +298,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
         end = info.regained_ns or end_ns
         found.append(Loss(me, "other_client", start_ns=start, end_ns=end, detail=detail))
     if info.state == NOT_TRACED:
-        found.append(
-            Loss(me, "not_traced", start_ns=info.start_ns, end_ns=end_ns, detail=info.detail)
-        )
+        found.append(_throughout(info, end_ns, "not_traced", None, info.detail))
     elif end_ns is not None and not in_order:
         if is_abandoned:
             cause, detail = "abandoned", "the capture ended while the process was still running"
