@@ -17,20 +17,6 @@ _option = functools.partial(click.option, cls=Option, section="When to record")
 _WINDOW = "100ms"
 # Switching all records on and off takes some tenths of a millisecond.
 _SHORTEST_NS = 10_000_000
-_OPTIONS = (
-    _option(
-        "--budget",
-        metavar="PERCENT",
-        help="Record kernels, copies and memsets for parts of the time, so that CMD takes at most"
-        " PERCENT longer, such as 1%. Before, launches are counted, and delayed if need be, to tell"
-        " what CMD can afford.",
-    ),
-    _option(
-        "--budget-window",
-        metavar="TIME",
-        help=f"How long to record at a time with --budget, on average.  [default: {_WINDOW}]",
-    ),
-)
 # What does not go with it, by its option, and why.
 _OTHERS = {
     "flight_recorder": ("--flight-recorder", "the flight recorder has to see all of the run"),
@@ -47,12 +33,22 @@ _HARMLESS = {"api": ("default", "none")}
 def budget_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options, which the command gets as one: ``budget``."""
 
+    @_option(
+        "--budget",
+        metavar="PERCENT",
+        help="Record kernels, copies and memsets for parts of the time, so that CMD takes at most"
+        " PERCENT longer, such as 1%. Before, launches are counted, and delayed if need be, to tell"
+        " what CMD can afford.",
+    )
+    @_option(
+        "--budget-window",
+        metavar="TIME",
+        help=f"How long to record at a time with --budget, on average.  [default: {_WINDOW}]",
+    )
     @functools.wraps(function)
     def command(budget: str | None, budget_window: str | None, **others: Any) -> Any:
         return function(budget=_chosen(budget, budget_window, others), **others)
 
-    for option in reversed(_OPTIONS):
-        command = option(command)
     return command
 
 

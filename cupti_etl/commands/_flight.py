@@ -18,31 +18,6 @@ _option = functools.partial(click.option, cls=Option, section="Flight recorder")
 _AFTER, _MEMORY = "5s", "512MiB"
 # Less than what comes in a few seconds is no recorder.
 _LEAST_BYTES = 1 << 20
-_OPTIONS = (
-    _option(
-        "--flight-recorder",
-        metavar="TIME",
-        help="Keep the last TIME in memory and write it only if something happens: see --trigger.",
-    ),
-    _option(
-        "--trigger",
-        multiple=True,
-        metavar="TRIGGER",
-        help="What to write for: signal (SIGUSR2), exit!=0, nvtx:NAME, slow-step>1.5x or hang>10s;"
-        " can be repeated.  [default: exit!=0 and signal]",
-    ),
-    _option(
-        "--flight-after",
-        metavar="TIME",
-        help=f"How long to record after a trigger.  [default: {_AFTER}]",
-    ),
-    _option(
-        "--flight-memory",
-        metavar="SIZE",
-        help=f"Memory for the rows; if they need more, they are kept for a shorter time."
-        f"  [default: {_MEMORY}]",
-    ),
-)
 # What writes a trace of the whole run, by its option.
 _WHOLE = {
     "table": "--table",
@@ -58,6 +33,29 @@ _WHOLE = {
 def flight_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options, which the command gets as one: ``flight``."""
 
+    @_option(
+        "--flight-recorder",
+        metavar="TIME",
+        help="Keep the last TIME in memory and write it only if something happens: see --trigger.",
+    )
+    @_option(
+        "--trigger",
+        multiple=True,
+        metavar="TRIGGER",
+        help="What to write for: signal (SIGUSR2), exit!=0, nvtx:NAME, slow-step>1.5x or hang>10s;"
+        " can be repeated.  [default: exit!=0 and signal]",
+    )
+    @_option(
+        "--flight-after",
+        metavar="TIME",
+        help=f"How long to record after a trigger.  [default: {_AFTER}]",
+    )
+    @_option(
+        "--flight-memory",
+        metavar="SIZE",
+        help=f"Memory for the rows; if they need more, they are kept for a shorter time."
+        f"  [default: {_MEMORY}]",
+    )
     @functools.wraps(function)
     def command(
         flight_recorder: str | None,
@@ -71,8 +69,6 @@ def flight_options(function: Callable[..., Any]) -> Callable[..., Any]:
             _check_others(others)
         return function(flight=flight, **others)
 
-    for option in reversed(_OPTIONS):
-        command = option(command)
     return command
 
 

@@ -14,35 +14,33 @@ from cupti_etl.render.help import Option
 from cupti_etl.units import duration_ns
 
 _option = functools.partial(click.option, cls=Option, section="PC sampling")
-_OPTIONS = (
-    _option(
+
+
+def pc_sampling_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options, which the command gets as one: ``pc_sampling``."""
+
+    @_option(
         "--pc-sampling",
         is_flag=False,
         flag_value=str(PcSamplingOptions.period),
         metavar="[=PERIOD]",
         help="Sample the instructions that warps are at and what they wait for, every 2^PERIOD"
         f" cycles (5 to 31; {PcSamplingOptions.period} if none is given).",
-    ),
-    _option(
+    )
+    @_option(
         "--pc-duty",
         metavar="TIME/TIME",
         help="Sample for the first TIME of every second one, such as 30ms/1s.",
-    ),
-    _option(
+    )
+    @_option(
         "--pc-sampling-mode",
         type=click.Choice(PC_SAMPLING_MODES),
         default="continuous",
         show_default=True,
         help="serialized: one kernel at a time, with the launch of each sample; about 1 ms a"
         " kernel.",
-    ),
-    _option("--no-cubins", is_flag=True, help="Do not store the code that is sampled."),
-)
-
-
-def pc_sampling_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options, which the command gets as one: ``pc_sampling``."""
-
+    )
+    @_option("--no-cubins", is_flag=True, help="Do not store the code that is sampled.")
     @functools.wraps(function)
     def command(
         pc_sampling: str | None,
@@ -65,8 +63,6 @@ def pc_sampling_options(function: Callable[..., Any]) -> Callable[..., Any]:
             )
         return function(pc_sampling=asked, **others)
 
-    for option in reversed(_OPTIONS):
-        command = option(command)
     return command
 
 

@@ -22,54 +22,52 @@ _PASS_MS = (10, 20)
 # native/include/etl/range_metrics.h.
 _MOST_METRICS, _MOST_NAME, _MOST_LIST = 128, 159, 8191
 _option = functools.partial(click.option, cls=Option, section="Exact counters")
-_OPTIONS = (
-    _option(
+
+
+def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options, which the command gets as one: ``range_metrics``."""
+
+    @_option(
         "--range-metrics",
         metavar="NAME,...",
         help="Measure these metrics or presets of each kernel exactly, by executing it again for"
         " each pass. Times of such kernels are not those of the program.",
-    ),
-    _option(
+    )
+    @_option(
         "--range-by",
         type=click.Choice(("kernel", "range")),
         default="kernel",
         show_default=True,
         help="Measure each kernel, or as a whole what runs while the range of --capture-range is"
         " open. A range is executed once: metrics that need several passes are counted by turns.",
-    ),
-    _option(
+    )
+    @_option(
         "--range-replay",
         type=click.Choice(("kernel", "application")),
         default="kernel",
         show_default=True,
         help="Execute each kernel again for each pass (ranges: count by turns), or run CMD again:"
         " nothing is executed twice within a run, and each kernel or range gets all metrics.",
-    ),
-    _option(
+    )
+    @_option(
         "--range-filter",
         default="",
         metavar="REGEX",
         help="Measure only kernels whose mangled name matches this extended regular expression.",
-    ),
-    _option(
+    )
+    @_option(
         "--range-limit",
         type=click.IntRange(1),
         metavar="N",
         help="Measure only the first N launches of each kernel and shape.",
-    ),
-    _option(
+    )
+    @_option(
         "--range-cache-control",
         type=click.Choice(RANGE_CACHE_CONTROLS),
         default="flush",
         show_default=True,
         help="Whether to empty caches before each execution (CUDA 13.4 or later).",
-    ),
-)
-
-
-def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options, which the command gets as one: ``range_metrics``."""
-
+    )
     @functools.wraps(function)
     def command(
         range_metrics: str | None,
@@ -111,8 +109,6 @@ def range_options(function: Callable[..., Any]) -> Callable[..., Any]:
             )
         return function(range_metrics=asked, **others)
 
-    for option in reversed(_OPTIONS):
-        command = option(command)
     return command
 
 

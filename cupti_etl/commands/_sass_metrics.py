@@ -22,27 +22,25 @@ PRICE = (
     " and 240 times if they mostly store; they are not recorded"
 )
 _option = functools.partial(click.option, cls=Option, section="Exact counters")
-_OPTIONS = (
-    _option(
-        "--sass-metrics",
-        metavar="NAME,...",
-        help="Count what each instruction does, such as smsp__sass_inst_executed. CUPTI patches"
-        " the kernels: a program can take more than a hundred times as long. Kernels, copies and"
-        " sets are not recorded beside it.",
-    ),
-    _option(
-        "--sass-filter",
-        default="",
-        metavar="REGEX",
-        help="Store only the counts of functions whose mangled name matches this extended regular"
-        " expression. All kernels are patched.",
-    ),
-)
 
 
 def sass_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Adds the options, which the command gets as one: ``sass_metrics``."""
 
+    @_option(
+        "--sass-metrics",
+        metavar="NAME,...",
+        help="Count what each instruction does, such as smsp__sass_inst_executed. CUPTI patches"
+        " the kernels: a program can take more than a hundred times as long. Kernels, copies and"
+        " sets are not recorded beside it.",
+    )
+    @_option(
+        "--sass-filter",
+        default="",
+        metavar="REGEX",
+        help="Store only the counts of functions whose mangled name matches this extended regular"
+        " expression. All kernels are patched.",
+    )
     @functools.wraps(function)
     def command(sass_metrics: str | None, sass_filter: str, **others: Any) -> Any:
         if sass_metrics is None:
@@ -70,8 +68,6 @@ def sass_options(function: Callable[..., Any]) -> Callable[..., Any]:
             say(f"cupti-etl: {PRICE}")
         return function(sass_metrics=asked, **others)
 
-    for option in reversed(_OPTIONS):
-        command = option(command)
     return command
 
 
