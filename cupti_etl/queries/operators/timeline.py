@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from cupti_etl.queries.catalog import library
 from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, known, numbered
+from cupti_etl.queries.scope import reads_instead
 from cupti_etl.schema.kinds import GPU_WORK
 
 _KINDS = "'graph', 'kernel', 'memcpy', 'memcpy_p2p', 'memset'"
@@ -147,40 +149,25 @@ CAUSE = NativeOperator(
         " split_ns is_known:BOOLEAN is_after_wait:BOOLEAN"
     },
     queries={
-        "_gap_cause": f"""
-            WITH parts AS (
-                SELECT gpu, process_id, start_ns, end_ns - start_ns AS gap_ns, end_ns,
-                       coalesce(profiler_ns, 0) AS profiler_ns,
-                       coalesce(loading_ns, 0) AS loading_ns,
-                       coalesce(waiting_ns, 0) AS waiting_ns, coalesce(memory_ns, 0) AS memory_ns,
-                       coalesce(launching_ns, 0) AS launching_ns, coalesce(other_ns, 0) AS other_ns,
-                       CASE WHEN process_id IS NULL THEN start_ns ELSE split_ns END AS split_ns,
-                       coalesce(is_known, false) AS is_known,
-                       coalesce(is_after_wait, false) AS is_after_wait, next_kind, next_id
-                FROM _derived_gap POSITIONAL JOIN _derived_spent
-                WHERE EXISTS (SELECT 1 FROM api_call)
-            ),
-            rests AS (
-                SELECT *, CASE WHEN is_known THEN end_ns - split_ns ELSE 0 END AS queued_ns,
-                       split_ns - start_ns - profiler_ns - loading_ns - waiting_ns - memory_ns
-                           - launching_ns - other_ns AS outside_ns,
-                       CASE WHEN is_known THEN 0 ELSE gap_ns END AS unknown_ns
-                FROM parts
-            )
-            SELECT gpu::BIGINT AS gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns,
-                   loading_ns, waiting_ns, memory_ns, launching_ns, other_ns AS other_cuda_ns,
-                   outside_ns, unknown_ns,
-                   CASE greatest(queued_ns, profiler_ns, loading_ns, waiting_ns, memory_ns,
-                                 launching_ns, other_ns, outside_ns, unknown_ns)
-                       WHEN queued_ns THEN 'queued' WHEN profiler_ns THEN 'profiler'
-                       WHEN loading_ns THEN 'loading' WHEN waiting_ns THEN 'waiting'
-                       WHEN memory_ns THEN 'memory' WHEN launching_ns THEN 'launching'
-                       WHEN other_ns THEN 'other CUDA' WHEN outside_ns THEN 'outside CUDA'
-                       ELSE 'unknown' END AS cause,
-                   is_after_wait, ([{_KINDS}])[next_kind] AS next_kind,
-                   after.name AS next_name
-            FROM rests
-            LEFT JOIN {_NAMES} AS after ON after.id = next_id"""
+        "_gap_cause": reads_instead(
+            library()["_gap_cause"].sql,
+            {
+                "_gap_spent": f"""
+                    SELECT gpu::BIGINT AS gpu, start_ns, end_ns - start_ns AS gap_ns,
+                           ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name,
+                           process_id,
+                           CASE WHEN process_id IS NULL THEN start_ns ELSE split_ns END AS split_ns,
+                           coalesce(is_known, false) AS is_known,
+                           coalesce(COLUMNS('^(profiler|loading|waiting|memory|launching)_ns$'), 0),
+                           coalesce(other_ns, 0) AS other_cuda_ns,
+                           coalesce(is_after_wait, false) AS is_after_wait
+                    FROM (
+                        FROM _derived_gap POSITIONAL JOIN _derived_spent
+                        WHERE EXISTS (SELECT 1 FROM api_call)
+                    )
+                    LEFT JOIN {_NAMES} AS after ON after.id = next_id"""
+            },
+        )
     },
 )
 

@@ -2,116 +2,32 @@
 --
 -- computed: As gap_attribution says.
 -- materialized: Made once for an opened trace, as several queries read it.
--- lookup: api_call, _host_activity
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   process_id BIGINT: Process whose activity ended the gap.
---   start_ns BIGINT [epoch ns]: When the GPU became idle.
+--   gpu, process_id, start_ns of _gap_spent
 --   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
 --   queued_ns BIGINT [ns]: Work was launched and did not begin.
---   profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
---   loading_ns BIGINT [ns]: Code was loaded or compiled, as it is without a profiler.
---   waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
---   memory_ns BIGINT [ns]: The host was in another call that allocates, frees, copies or sets.
---   launching_ns BIGINT [ns]: The host was in a launching call.
---   other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
+--   profiler_ns, loading_ns, waiting_ns, memory_ns, launching_ns, other_cuda_ns of _gap_spent
 --   outside_ns BIGINT [ns]: The host was not in CUDA: Python, input, other work.
 --   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 --   cause VARCHAR: The largest of these.
---   is_after_wait BOOLEAN: Whether the host waited for the GPU when the gap began, and so had not
---     launched ahead.
+--   is_after_wait of _gap_spent
 --   next_kind VARCHAR: Kind of the activity that ended the gap.
 --   next_name VARCHAR: Its name, as in gpu_activity.
-WITH gaps AS (
-    SELECT * FROM _gap_edge
-),
-returned AS (
-    SELECT process_id, correlation_id, min(greatest(start_ns, end_ns)) AS end_ns
-    FROM api_call
-    SEMI JOIN gaps
-        ON gaps.process_id = api_call.process_id
-        AND gaps.next_correlation_id = api_call.correlation_id
-    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
-    GROUP BY process_id, correlation_id
-),
--- Up to split_ns the host is to blame.
-split AS (
-    SELECT gaps.*, returned.end_ns IS NOT NULL AS is_known,
-           CASE WHEN returned.end_ns IS NULL THEN gaps.start_ns
-                ELSE least(greatest(returned.end_ns, gaps.start_ns), gaps.end_ns) END AS split_ns
-    FROM gaps
-    LEFT JOIN returned
-        ON returned.process_id = gaps.process_id
-        AND returned.correlation_id = gaps.next_correlation_id
-),
--- How long each state had lasted when an interval began.
-known AS (
-    SELECT process_id, start_ns, end_ns, state,
-           sum(CASE state WHEN 'profiler' THEN end_ns - start_ns END) OVER before AS profiler_ns,
-           sum(CASE state WHEN 'loading' THEN end_ns - start_ns END) OVER before AS loading_ns,
-           sum(CASE state WHEN 'waiting' THEN end_ns - start_ns END) OVER before AS waiting_ns,
-           sum(CASE state WHEN 'memory' THEN end_ns - start_ns END) OVER before AS memory_ns,
-           sum(CASE state WHEN 'launching' THEN end_ns - start_ns END) OVER before AS launching_ns,
-           sum(CASE state WHEN 'other' THEN end_ns - start_ns END) OVER before AS other_ns
-    FROM _host_activity
-    WINDOW before AS (
-        PARTITION BY process_id ORDER BY start_ns
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
-),
-edges AS (
-    SELECT gpu, process_id, start_ns AS gap_start_ns, start_ns AS at_ns, -1 AS sign FROM split
-    UNION ALL
-    SELECT gpu, process_id, start_ns, split_ns, 1 FROM split
-),
--- How long each had lasted by then.
-reached AS (
-    SELECT edges.gpu, edges.gap_start_ns, edges.sign,
-           least(edges.at_ns, known.end_ns) - known.start_ns AS into_ns,
-           known.state = 'waiting' AND edges.at_ns < known.end_ns AS is_waiting,
-           coalesce(profiler_ns, 0) + CASE state WHEN 'profiler' THEN into_ns ELSE 0 END
-               AS profiler,
-           coalesce(loading_ns, 0) + CASE state WHEN 'loading' THEN into_ns ELSE 0 END AS loading,
-           coalesce(waiting_ns, 0) + CASE state WHEN 'waiting' THEN into_ns ELSE 0 END AS waiting,
-           coalesce(memory_ns, 0) + CASE state WHEN 'memory' THEN into_ns ELSE 0 END AS memory,
-           coalesce(launching_ns, 0) + CASE state WHEN 'launching' THEN into_ns ELSE 0 END
-               AS launching,
-           coalesce(other_ns, 0) + CASE state WHEN 'other' THEN into_ns ELSE 0 END AS other
-    FROM edges
-    ASOF LEFT JOIN known
-        ON known.process_id = edges.process_id
-        AND known.start_ns <= edges.at_ns
-),
-spent AS (
-    SELECT gpu, gap_start_ns, TRY_CAST(sum(sign * profiler) AS BIGINT) AS profiler_ns,
-           TRY_CAST(sum(sign * loading) AS BIGINT) AS loading_ns,
-           TRY_CAST(sum(sign * waiting) AS BIGINT) AS waiting_ns,
-           TRY_CAST(sum(sign * memory) AS BIGINT) AS memory_ns,
-           TRY_CAST(sum(sign * launching) AS BIGINT) AS launching_ns,
-           TRY_CAST(sum(sign * other) AS BIGINT) AS other_ns,
-           bool_or(is_waiting AND sign < 0) AS is_after_wait
-    FROM reached
-    GROUP BY gpu, gap_start_ns
-),
-parts AS (
-    SELECT split.*, spent.profiler_ns, loading_ns, waiting_ns, memory_ns, launching_ns, other_ns,
-           coalesce(is_after_wait, false) AND split_ns > split.start_ns AS is_after_wait,
-           CASE WHEN is_known THEN split.end_ns - split_ns ELSE 0 END AS queued_ns,
-           split_ns - split.start_ns - profiler_ns - loading_ns - waiting_ns - memory_ns
-               - launching_ns - other_ns AS outside_ns,
+WITH parts AS (
+    SELECT *, CASE WHEN is_known THEN start_ns + gap_ns - split_ns ELSE 0 END AS queued_ns,
+           split_ns - start_ns - profiler_ns - loading_ns - waiting_ns - memory_ns - launching_ns
+               - other_cuda_ns AS outside_ns,
            CASE WHEN is_known THEN 0 ELSE gap_ns END AS unknown_ns
-    FROM split
-    JOIN spent ON spent.gpu = split.gpu AND spent.gap_start_ns = split.start_ns
-    WHERE EXISTS (SELECT 1 FROM _any_api_call)
+    FROM _gap_spent
 )
 SELECT gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns, loading_ns, waiting_ns,
-       memory_ns, launching_ns, other_ns AS other_cuda_ns, outside_ns, unknown_ns,
+       memory_ns, launching_ns, other_cuda_ns, outside_ns, unknown_ns,
        CASE greatest(queued_ns, profiler_ns, loading_ns, waiting_ns, memory_ns, launching_ns,
-                     other_ns, outside_ns, unknown_ns)
+                     other_cuda_ns, outside_ns, unknown_ns)
            WHEN queued_ns THEN 'queued' WHEN profiler_ns THEN 'profiler'
            WHEN loading_ns THEN 'loading' WHEN waiting_ns THEN 'waiting'
            WHEN memory_ns THEN 'memory' WHEN launching_ns THEN 'launching'
-           WHEN other_ns THEN 'other CUDA' WHEN outside_ns THEN 'outside CUDA'
+           WHEN other_cuda_ns THEN 'other CUDA' WHEN outside_ns THEN 'outside CUDA'
            ELSE 'unknown' END AS cause,
        is_after_wait, next_kind, next_name
 FROM parts
