@@ -37,6 +37,8 @@ _USUAL = {
     "_device_limits": "the trace does not say what its devices can hold.",
     "_gpu_gap": "no GPU was idle between two recorded activities.",
     "_hlo_range": "no ranges of XLA were recorded; JAX writes them with NVTX.",
+    "_operator": "no operators of PyTorch were recorded (capture with --pytorch, or import a trace"
+    " of torch.profiler).",
     "_operator_flops": "no operator of which the operations can be counted launched work.",
     "_window": "no recording windows are known (imported traces have none).",
     "api_call": "no API calls were recorded (capture with --api default).",
@@ -48,6 +50,7 @@ _USUAL = {
     "launch_stack": "no Python stacks were kept (capture with --python-stacks; with_stack=True of"
     " torch.profiler makes ranges of functions: nvtx_projection shows them).",
     "launch_to_gpu": "no activity has a recorded call.",
+    "marker": "no ranges were recorded.",
     "memcpy": "no copies were recorded.",
     "memory": "no allocations were recorded (capture with the kind memory).",
     "nccl_event": "NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).",

@@ -3,8 +3,7 @@
 -- computed: Rows of memory_operation over all ranges with the same path, with those of ranges
 --   inside and those of ranges of autograd for which they wait. most_bytes is the most that
 --   allocations less releases came to at any time.
--- requires: memory
---   marker: no ranges were recorded.
+-- requires: memory, marker
 -- materialized: Few rows, of all allocations.
 -- limits: As of memory_operation. What was allocated in another range and is released here makes
 --   the balance smaller.

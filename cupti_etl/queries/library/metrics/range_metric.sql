@@ -4,8 +4,7 @@
 --   kernels of all ranges with the same path, with those of ranges inside. Counts are summed, and
 --   mean is that of a kernel; of percentages and clocks there is no sum, and mean is weighted by
 --   the time under samples.
--- requires: pm_sample
---   marker: no ranges were recorded.
+-- requires: pm_sample, marker
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 --   device
 -- limits: A sample is of the whole GPU: what ran beside a kernel counts as its own. Kernels that

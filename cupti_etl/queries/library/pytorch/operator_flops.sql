@@ -5,10 +5,7 @@
 --   themselves. Rates are divided by the sum of the durations on the GPU. An operator is bound by
 --   compute if it has more operations a byte than the chip does in the time of a byte, else by
 --   memory.
--- requires:
---   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
---     trace of torch.profiler).
---   _operator_flops
+-- requires: _operator, _operator_flops
 -- limits: NULL where sizes were not recorded (--pytorch, record_shapes=True) or the chip is not
 --   listed. Peaks are of data sheets; for float that of TF32, or that without tensor cores where
 --   kernels say so (_device_peak). Attention counts as if nothing were masked. Bytes are the least

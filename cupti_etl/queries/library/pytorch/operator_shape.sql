@@ -2,9 +2,7 @@
 --
 -- computed: _operator_work, counted as operator_summary says, by name and sizes of the inputs, as
 --   PyTorch's key_averages(group_by_input_shape=True).
--- requires:
---   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
---     trace of torch.profiler).
+-- requires: _operator
 -- limits: As of operator_summary. An operator that only calls another of its name has its own
 --   sizes, as in PyTorch: for nested tensors, none. Sizes are known where they were recorded:
 --   --pytorch, or record_shapes=True.

@@ -4,9 +4,7 @@
 --   them, as in PyTorch's key_averages; an operator that does nothing but call another of its name
 --   is one with it. Beyond these, what no operator asked for counts in the innermost annotation.
 --   Times on GPUs are sums of durations.
--- requires:
---   _operator: no operators of PyTorch were recorded (capture with --pytorch, or import a
---     trace of torch.profiler).
+-- requires: _operator
 -- limits: percent leaves out what no operator and no annotation asked for. Without API calls,
 --   what operators asked for is not known, and NULL. Where sequence numbers are missing, or
 --   several threads have one, the backward pass is not known. In a part of a trace

@@ -3,9 +3,7 @@
 -- computed: Over the activities of all ranges with the same path, with those of ranges inside and
 --   those of ranges of autograd for which they wait. Times are of kernels and sums of durations;
 --   kernels that overlap each count in full.
--- requires:
---   marker: no ranges were recorded.
---   gpu_activity
+-- requires: marker, gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 -- limits: As of range_gpu.
 -- front: What does each range of my code run on the GPU?
