@@ -5,19 +5,13 @@
 --   that of those between, by mean durations. Kernels of attention do all of it in one, and do
 --   not write what is between to memory. Of several GPUs each has as much of it as of the softmax.
 --   The culprit is the kernel of softmax with most of it.
--- requires:
---   kernel: no kernels were recorded.
+-- requires: kernel
 -- limits: A matrix product of less time, as there is with one kernel, is not counted.
 -- finding: attention is made of several kernels (estimated)
 -- advice: use one that does all of it (in PyTorch scaled_dot_product_attention, and no mask where
 --   is_causal=True will do; in JAX jax.nn.dot_product_attention)
 -- shown: kernel_sequences
 -- label: kernel = kernel(kernel)
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
---   kernel VARCHAR: Mangled name of that kernel.
 WITH names AS (
     SELECT name, any_value(rule.category) AS category, sum(calls) AS calls,
            sum(total_ns) / sum(calls) AS mean_ns

@@ -4,19 +4,13 @@
 --   random numbers or a reduction and have different names, the shorter mean duration: fused, its
 --   data would be read and written with those of the other. Of several GPUs each has as much of it
 --   as of the executions of the first. The culprit is the pair with most of it.
--- requires:
---   kernel: no kernels were recorded.
+-- requires: kernel
 -- limits: Whether the two work on the same data is not known. Repetitions of one kernel are not
 --   counted, as they often work on different data.
 -- finding: kernels that only pass over data follow one another (estimated)
 -- advice: fuse them: torch.compile, jax.jit, a kernel of Triton or of a library that does all of it
 -- shown: kernel_sequences
 -- label: kernel = kernel(kernel)
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
---   kernel VARCHAR: Mangled name of that kernel.
 WITH passing AS (
     SELECT mangled AS name
     FROM kernel_rule

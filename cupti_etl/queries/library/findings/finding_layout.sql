@@ -2,18 +2,12 @@
 --
 -- computed: Time of kernels with NCHW and NHWC in their names, of cuDNN, MIOpen and others, no more
 --   than the GPU computed. The culprit is the one with most of it.
--- requires:
---   kernel: no kernels were recorded.
+-- requires: kernel
 -- finding: convolutions change the layout of their data (measured)
 -- advice: keep it with channels last (in PyTorch both the model and what goes into it
 --   .to(memory_format=torch.channels_last)), as tensor cores want it
 -- shown: kernel_summary
 -- label: kernel = kernel(kernel)
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
---   kernel VARCHAR: Mangled name of that kernel.
 SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) AS BIGINT) AS saved_ns,
        format('{:,} kernels, most of it in', sum(calls)::BIGINT) AS culprit,
        arg_max(name, (total_ns, name)) AS kernel

@@ -4,7 +4,7 @@
 --   what their operations would take at the peak of the tensor cores instead of that of floats: in
 --   TF32, or in halves on chips without TF32. The culprit is the kernel with most of that time.
 -- requires:
---   kernel: no kernels were recorded.
+--   kernel
 --   _chip: it is not known what the chip of the GPU can do.
 -- finding: matrices of floats are multiplied without tensor cores (estimated)
 -- advice: allow TF32 (in PyTorch torch.set_float32_matmul_precision("high"), and
@@ -12,11 +12,6 @@
 --   (torch.autocast), where results may be less exact
 -- shown: kernel_summary
 -- label: kernel = kernel(kernel)
--- columns:
---   gpu BIGINT: Number of the GPU, as in gpu.
---   saved_ns BIGINT [ns]: What could be saved at most.
---   culprit VARCHAR: What is most to blame; a kernel, if it ends with one, is in the next column.
---   kernel VARCHAR: Mangled name of that kernel.
 WITH faster AS (
     SELECT gpu, any_value(1 - fp32 / CASE WHEN tf32 > fp32 THEN tf32 ELSE fp16 END) AS share
     FROM _chip
