@@ -1,4 +1,4 @@
 /* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0xb2c937b1f550f121)
+#define ETL_FINGERPRINT UINT64_C(0xd68bf31ac73bd901)
 #endif

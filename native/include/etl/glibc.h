@@ -16,6 +16,7 @@ ETL_OLD(dlopen, "2.2.5");
 ETL_OLD(dlsym, "2.2.5");
 ETL_OLD(dlclose, "2.2.5");
 ETL_OLD(dlerror, "2.2.5");
+ETL_OLD(dladdr, "2.2.5");
 ETL_OLD(dlinfo, "2.3.3");
 ETL_OLD(pthread_create, "2.2.5");
 ETL_OLD(pthread_join, "2.2.5");

@@ -1,7 +1,7 @@
--- What attention costs on each GPU between its matrix products, if it is made of kernels of its own.
+-- What attention costs on each GPU between its matrix products, if it is made of several kernels.
 --
--- computed: In a stream, kernels of softmax that follow a matrix product and come before one, with at
---   most three others between that only pass over data (scales, masks, dropout): their time and
+-- computed: In a stream, kernels of softmax that follow a matrix product and come before one, with
+--   at most three others between that only pass over data (scales, masks, dropout): their time and
 --   that of those between, by mean durations. Kernels of attention do all of it in one, and do
 --   not write what is between to memory. Of several GPUs each has as much of it as of the softmax.
 --   The culprit is the kernel of softmax with most of it.

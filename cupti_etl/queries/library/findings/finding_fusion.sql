@@ -1,9 +1,9 @@
 -- What small steps over the same data cost on each GPU that could be one kernel.
 --
--- computed: Of each two kernels that follow one another in a stream, if both are elementwise, a copy,
---   random numbers or a reduction and have different names, the shorter mean duration: fused, its
---   data would be read and written with those of the other. Of several GPUs each has as much of it
---   as of the executions of the first. The culprit is the pair with most of it.
+-- computed: Of each two kernels that follow one another in a stream, if both are elementwise, a
+--   copy, random numbers or a reduction and have different names, the shorter mean duration: fused,
+--   its data would be read and written with those of the other. Of several GPUs each has as much of
+--   it as of the executions of the first. The culprit is the pair with most of it.
 -- requires: kernel
 -- limits: Whether the two work on the same data is not known. Repetitions of one kernel are not
 --   counted, as they often work on different data.

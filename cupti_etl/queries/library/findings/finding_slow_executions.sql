@@ -1,7 +1,8 @@
 -- What executions cost on each GPU that take more than twice the median of their kernel.
 --
--- computed: lost_ns of kernel_tail, by GPU, of fewer than a tenth of the executions. The culprit is the kernel with most of it on all GPUs.
---   Communication is left out: it takes as long as other ranks let it wait (collective_wait).
+-- computed: lost_ns of kernel_tail, by GPU, of fewer than a tenth of the executions. The culprit is
+--   the kernel with most of it on all GPUs. Communication is left out: it takes as long as other
+--   ranks let it wait (collective_wait).
 -- requires: kernel
 -- finding: kernels have executions of more than twice their median (measured)
 -- advice: see what was around the slowest (kernel_worst): contention, clocks, different data

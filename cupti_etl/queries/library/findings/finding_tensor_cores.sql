@@ -1,8 +1,9 @@
 -- What matrix products and convolutions of floats cost on each GPU without its tensor cores.
 --
--- computed: Time of kernels that are is_plain_float (kernel_rule), no more than the GPU computed, less
---   what their operations would take at the peak of the tensor cores instead of that of floats: in
---   TF32, or in halves on chips without TF32. The culprit is the kernel with most of that time.
+-- computed: Time of kernels that are is_plain_float (kernel_rule), no more than the GPU computed,
+--   less what their operations would take at the peak of the tensor cores instead of that of
+--   floats: in TF32, or in halves on chips without TF32. The culprit is the kernel with most of
+--   that time.
 -- requires:
 --   kernel
 --   _chip: it is not known what the chip of the GPU can do.

@@ -2,7 +2,8 @@
 --
 -- computed: From _kernel_shape. The score of the slowest is (duration - median) / (1.4826 * median
 --   absolute deviation). lost_ns is what runs above twice the median took beyond it, unless they
---   are a tenth of all and more: that is other work, of kernels with one launch shape for all sizes.
+--   are a tenth of all and more: that is other work, of kernels that have one launch shape for all
+--   sizes.
 -- requires: kernel
 -- limits: Names and shapes with fewer than min_calls executions are left out.
 -- label: name = kernel(demangled, grid, block)
