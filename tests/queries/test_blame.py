@@ -94,15 +94,28 @@ def test_copies_beside_kernels_are_not_to_blame(trace: MakeTrace) -> None:
         device=DEVICE,
         kernel=kernel,
         memcpy="""
-            process_id device_id start_ns end_ns copy_kind src_kind
-            1          0         0        900    HtoD      pinned
-            1          0         2000     2300   DtoH      device
+            process_id device_id start_ns end_ns copy_kind src_kind dst_kind
+            1          0         0        900    HtoD      pinned   device
+            1          0         2000     2300   DtoH      device   pageable
         """,
     )
+    # What can be changed is the memory of the host.
     assert_rows(
         opened.query("finding_copies"),
-        'saved_ns culprit\n300 "most of it DtoH from device memory"',
+        'saved_ns culprit\n300 "most of it DtoH to pageable memory"',
     )
+    for kinds, culprit in (
+        ("HtoD pageable device", "HtoD from pageable memory"),
+        ("DtoD device device", "DtoD"),
+        ("DtoH device -", "DtoH"),
+    ):
+        opened = trace(
+            device=DEVICE,
+            kernel=kernel,
+            memcpy="process_id device_id start_ns end_ns copy_kind src_kind dst_kind\n"
+            f"1 0 2000 2300 {kinds}",
+        )
+        assert_rows(opened.query("finding_copies"), f'saved_ns culprit\n300 "most of it {culprit}"')
     opened = trace(
         device=DEVICE,
         kernel=kernel,

@@ -2,22 +2,25 @@
 --
 -- computed: exposed_copy_ns of busy_breakdown, of GPUs on which kernels ran: without any, copying
 --   is all that was asked of them. The culprit is the kind of copy that was longest on the GPU
---   without a kernel, or memsets, where copies were less than half of it.
+--   without a kernel, with the kind of memory of the host, or memsets, where copies were less than
+--   half of it.
 -- requires: _busy_interval
 -- finding: busy with nothing but copies and memsets (measured)
--- advice: keep on the GPU what kernels use again; copy the rest from and to pinned memory, in a
---   stream of its own while kernels run
+-- advice: copy less often, and keep on the GPU what kernels use again; copy between the host and the
+--   GPU from and to pinned memory, in a stream of its own while kernels run
 -- shown: busy_breakdown
 WITH kinds AS (
-    SELECT gpu, copy_kind, src_kind, sum(ns - beside_ns) AS alone_ns
+    SELECT gpu, sum(ns - beside_ns) AS alone_ns,
+           copy_kind || coalesce(
+               CASE WHEN copy_kind LIKE 'H%' THEN ' from ' || src_kind || ' memory'
+                    WHEN copy_kind LIKE '%H' THEN ' to ' || dst_kind || ' memory' END, ''
+           ) AS kind
     FROM _copy_beside
     WHERE ns > 0
-    GROUP BY gpu, copy_kind, src_kind
+    GROUP BY gpu, kind
 ),
 copies AS (
-    SELECT gpu, sum(alone_ns) AS alone_ns,
-           arg_min(concat_ws(' ', copy_kind, 'from', src_kind, 'memory'),
-                   (-alone_ns, copy_kind, src_kind)) AS kind
+    SELECT gpu, sum(alone_ns) AS alone_ns, arg_min(kind, (-alone_ns, kind)) AS kind
     FROM kinds
     GROUP BY gpu
 )
