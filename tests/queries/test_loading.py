@@ -147,3 +147,24 @@ def test_getting_the_function_of_a_kernel_loads_it_the_first_time(
         opened.query("jit_module_load"),
         "source name count total_ns\napi_call cuKernelGetFunction 1 130000",
     )
+
+
+def test_what_is_loaded_late_in_a_gap_is_not_said_twice(trace: MakeTrace) -> None:
+    # The gap from 100 to 900,000 begins before the first tenth, up to 91,900, is over; of what is
+    # loaded in it, the second comes later, in a launch.
+    later = "".join(f"\n1 0 {900000 + 1000 * n} {900500 + 1000 * n} b {n + 2}" for n in range(20))
+    opened = trace(
+        kernel=f"process_id device_id start_ns end_ns name correlation_id\n1 0 0 100 a 1{later}",
+        api_call="""
+            process_id domain  name             correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel 1              -50      -10
+            1          runtime cudaLaunchKernel 2              400000   899000
+        """,
+        overhead="""
+            process_id start_ns end_ns overhead_kind
+            1          10000    30000  module_loading
+            1          500000   800000 lazy_function_loading
+        """,
+    )
+    assert_rows(opened.query("finding_loading"), "saved_ns kernel\n20000 b")
+    assert_rows(opened.query("finding_late_loading"), "saved_ns\n499000")

@@ -1,8 +1,9 @@
 -- How long each GPU was idle, at the start, while code was loaded or compiled.
 --
 -- computed: loading_ns of gap_attribution, in gaps that began before the first tenth of the trace's
---   GPU work was over: what is later is in finding_late_loading, but where there are fewer than 20
---   kernels. The culprit is the kernel or copy before which most of it was.
+--   GPU work was over, without what began later in the gap in which that was: what is later is in
+--   finding_late_loading, but where there are fewer than 20 kernels. The culprit is the kernel or
+--   copy before which most of it was.
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap
@@ -17,10 +18,30 @@ WITH steady AS (
                 THEN min(start_ns) + (max(start_ns) - min(start_ns)) // 10 END AS from_ns
     FROM kernel
 ),
+-- A launch contains the calls that load, so sources are not added.
+late AS (
+    SELECT gpu, gap.start_ns, source,
+           sum(least(load.end_ns, gap.start_ns + gap_ns) - load.start_ns) AS ns
+    FROM _gap_cause AS gap
+    JOIN steady ON from_ns > start_ns AND from_ns <= start_ns + gap_ns
+    JOIN _code_load AS load
+        ON load.process_id = gap.process_id
+        AND load.is_late
+        AND load.start_ns < gap.start_ns + gap_ns
+    GROUP BY ALL
+),
+longest AS (
+    SELECT gpu, start_ns, max(ns) AS ns
+    FROM late
+    GROUP BY gpu, start_ns
+),
 loads AS (
-    SELECT gpu, coalesce(next_name, next_kind) AS name, sum(loading_ns) AS ns
-    FROM _gap_cause, steady
-    WHERE loading_ns > 0 AND coalesce(start_ns < from_ns, true)
+    SELECT gap.gpu, coalesce(next_name, next_kind) AS name,
+           sum(greatest(loading_ns - coalesce(longest.ns, 0), 0)) AS ns
+    FROM _gap_cause AS gap
+    CROSS JOIN steady
+    LEFT JOIN longest ON longest.gpu = gap.gpu AND longest.start_ns = gap.start_ns
+    WHERE loading_ns > 0 AND coalesce(gap.start_ns < from_ns, true)
     GROUP BY ALL
 )
 SELECT gpu, TRY_CAST(sum(ns) AS BIGINT) AS saved_ns, 'most of it before' AS culprit,
