@@ -7,7 +7,8 @@
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap
 -- finding: idle while the host is in other calls of CUDA (measured)
--- advice: make contexts, streams, events, graphs and links to other GPUs once, before the loop
+-- advice: make contexts, streams, events, graphs and links to other GPUs, and ask for properties,
+--   once, before the loop; what libraries call for each launch, a CUDA graph leaves out
 -- shown: gap_attribution
 SELECT sums.gpu, saved_ns, 'most of it in ' || name AS culprit
 FROM (
