@@ -178,12 +178,14 @@ def _by_kernels(rows: Sequence[Mapping[str, Any]], min_effect: float) -> tuple[s
         return "cannot tell", "the kernels of the run before took no time"
     known = [row for row in kernels if row["verdict"] in ("regress", "improve")]
     share = sum(row["duration_effect_ns"] for row in known) / whole
-    told = f"kernels with a clear change cost {100 * share:+.1f} % of kernel time"
-    told = f"{_why_no_steps(rows)}; {told}"
+    cost = f"kernels with a clear change cost {100 * share:+.1f} % of kernel time"
+    told = f"{_why_no_steps(rows)}; {cost if known else 'no kernel has a clear change'}"
     gone = (row for row in kernels if not row["after_calls"] or row.get("became"))
     alone = sum(row["before_ns"] for row in gone) / whole
     if alone > 0.5:
-        told += f", and {100 * alone:.0f} % of it is of kernels that the run after does not have"
+        told += (
+            f", and {100 * alone:.0f} % of kernel time is of those that the run after does not have"
+        )
     if abs(share) >= min_effect:
         return ("regress" if share > 0 else "improve"), told
     untold = [row for row in kernels if row["verdict"] in _UNCLEAR]

@@ -38,6 +38,24 @@ CREATE TABLE sample (
     block VARCHAR, part BIGINT, duration_ns BIGINT, n BIGINT
 )
 """
+# A kernel that is launched as often, in one shape before and in another after, is one thing.
+_RESHAPED = """
+WITH shapes AS (
+    SELECT name, side, min(grid) AS grid, min(block) AS block, sum(n) AS calls
+    FROM sample
+    WHERE subject = 'kernel'
+    GROUP BY name, side
+    HAVING count(DISTINCT (grid, block)) = 1
+)
+UPDATE sample
+SET grid = concat_ws(' to ', old.grid, nullif(new.grid, old.grid)),
+    block = concat_ws(' to ', old.block, nullif(new.block, old.block))
+FROM shapes AS old
+JOIN shapes AS new ON new.name = old.name AND new.side = 1
+WHERE old.side = 0 AND subject = 'kernel' AND sample.name = old.name
+    AND (old.grid, old.block) <> (new.grid, new.block)
+    AND abs(new.calls * $before / (old.calls * $after) - 1) <= 0.1
+"""
 # A row for each name and launch shape: a mean run of each side, and effects that add to its change.
 # The change is from what the run before would have had in as many steps (``pace``).
 _TOTALS = """
@@ -216,4 +234,5 @@ def compared(before: Sequence[Run], after: Sequence[Run]) -> Iterator[Compared]:
                         names,
                     )
                     con.unregister("given")
+        con.execute(_RESHAPED, {"before": len(before), "after": len(after)})
         yield Compared(con, len(before), len(after))

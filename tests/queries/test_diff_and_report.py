@@ -94,6 +94,25 @@ def test_more_calls_and_other_shapes_are_no_change_of_duration(tmp_path: Path) -
     assert rows["new_1"]["count_effect_ns"] == rows["new_1"]["change_ns"]
 
 
+def test_a_kernel_that_has_another_launch_shape_is_compared(tmp_path: Path) -> None:
+    # b has two shapes before; c is launched half as often.
+    base = run(tmp_path / "a", 1, k_1=(200, 8000), b_1=(40, 900), b_2=(40, 900), c_1=(80, 500))
+    other = run(tmp_path / "b", 2, k_2=(200, 2000), b_3=(80, 900), c_2=(40, 500))
+    verdict, rows = compare(base, other)
+    assert verdict == "improve"
+    kernel = rows.pop("k_1")
+    assert (kernel["verdict"], kernel["grid"]) == ("improve", "1x1x1 to 2x1x1")
+    assert kernel["block"] == "32x1x1"
+    assert kernel["ratio"] == pytest.approx(0.25, rel=0.05)
+    assert {name: row["verdict"] for name, row in rows.items()} == {
+        "b_1": "removed",
+        "b_2": "removed",
+        "b_3": "added",
+        "c_1": "removed",
+        "c_2": "added",
+    }
+
+
 def test_kernels_without_a_name_count_and_are_not_compared(tmp_path: Path) -> None:
     def nameless(folder: Path, length: int) -> Path:
         rows = "\n".join(f"{1000 * n} {1000 * n + length} -" for n in range(6))
@@ -161,8 +180,8 @@ def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
         found = diff(before, after)
     assert found.verdict == "cannot tell"
     assert found.why == (
-        "no steps were found; kernels with a clear change cost +0.0 % of kernel time,"
-        " and 100 % of it is of kernels that the run after does not have"
+        "no steps were found; no kernel has a clear change,"
+        " and 100 % of kernel time is of those that the run after does not have"
     )
     # What a person looks for is not what a narrow terminal leaves out.
     assert found.table.column_names[:4] == ["subject", "verdict", "name", "slower_pct"]
