@@ -50,6 +50,7 @@ def test_a_kernel_its_call_and_the_range_around_it(tmp_path: Path) -> None:
             process_id start_ns end_ns name device_id stream_id correlation_id grid_x grid_y grid_z
             1          4000     8000   k    0         13        5              1      2      3
         """,
+        external_correlation="process_id correlation_id external_id\n 1 5 77",
     )
     found = exported(trace)
     assert found["baseTimeNanoseconds"] == 1000
@@ -60,12 +61,12 @@ def test_a_kernel_its_call_and_the_range_around_it(tmp_path: Path) -> None:
         },
         {
             "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 4242, "tid": 7,
-            "ts": 1.0, "dur": 0.501, "args": {"cbid": 211, "correlation": 5},
+            "ts": 1.0, "dur": 0.501, "args": {"cbid": 211, "correlation": 5, "External id": 77},
         },
         {
             "cat": "kernel", "name": "k", "pid": 0, "tid": 13, "ts": 3.0, "dur": 4.0,
-            "args": {"device": 0, "stream": 13, "correlation": 5, "shared memory": 0,
-                     "grid": [1, 2, 3]},
+            "args": {"device": 0, "stream": 13, "correlation": 5, "External id": 77,
+                     "shared memory": 0, "grid": [1, 2, 3]},
         },
     ]  # fmt: skip
     (begin,), (end,) = events(trace, "s"), events(trace, "f")

@@ -81,10 +81,11 @@ spans AS (
            coalesce(stream_id, 0)::VARCHAR AS tid,
            concat('"device":', coalesce(device_id, 0), ',"context":' || context_id,
                   ',"stream":' || stream_id, ',"correlation":' || correlation_id,
-                  ',"graph id":' || graph_id, ',"graph node id":' || graph_node_id,
-                  more, members) AS args
+                  ',"External id":' || external_id, ',"graph id":' || graph_id,
+                  ',"graph node id":' || graph_node_id, more, members) AS args
     FROM work
     LEFT JOIN owner USING (process_id)
+    LEFT JOIN external USING (process_id, correlation_id)
     LEFT JOIN (SELECT process_id, correlation_id, any_value(members) AS members
                FROM given WHERE marker_id IS NULL GROUP BY ALL) AS given
         USING (process_id, correlation_id)
