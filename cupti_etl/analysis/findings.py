@@ -27,10 +27,19 @@ _SMALLEST = 0.01
 # A range can be named by a page of JSON. Of a kernel, what is said before it stays whole.
 _LONGEST_CULPRIT, _LONGEST_KERNEL = 140, 60
 _ONCE = ("finding_autotuning", "finding_xla_autotuning")
-# torch.profiler records GPUs only if it is told to; a program may have used them all the same.
+# Profilers record GPUs only if they are told to; a program may have used them all the same.  Where
+# calls of CUDA were recorded, they were.
 _HOST_ALONE = (
-    " If the program used a GPU, profile it with ProfilerActivity.CUDA, too. How long operators"
-    " took on the host: cupti-etl query operator_summary TRACE"
+    (
+        "_operator",
+        " If the program used a GPU, profile it with ProfilerActivity.CUDA, too.",
+        " How long operators took on the host: cupti-etl query operator_summary TRACE",
+    ),
+    (
+        "marker",
+        " If the program used a GPU, record it with nsys profile --trace cuda,nvtx.",
+        " How long ranges took on the host: cupti-etl query nvtx_range TRACE",
+    ),
 )
 _NONE = f"None: nothing was found that could save {_SMALLEST:.0%} of the time."
 
@@ -108,9 +117,11 @@ def none(trace: Trace) -> str:
     if not reason:
         return _NONE
     whole = trace.whole
-    is_of_host = whole.is_imported and whole.has_rows("_operator")
-    more = _HOST_ALONE if is_of_host and not whole.has_rows("gpu_activity") else ""
-    return f"None: {reason}{more}"
+    if whole.is_imported and not whole.has_rows("gpu_activity"):
+        for table, record, look in _HOST_ALONE:
+            if whole.has_rows(table):
+                return f"None: {reason}{'' if whole.has_rows('api_call') else record}{look}"
+    return f"None: {reason}"
 
 
 def _found(

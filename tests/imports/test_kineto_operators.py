@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from imports.conftest import Import, event, kineto
+from imports.conftest import Import, event, kineto, nsys
 from support.trace import assert_rows
 
 from cupti_etl.analysis.findings import none
@@ -69,3 +69,23 @@ def test_a_report_of_a_profile_of_the_host_alone_says_what_to_do(
     ]
     assert {"Why the GPUs were idle", "The longest gaps", "Time by NVTX range"} < set(titles)
     assert {"Is it launch bound?", "What the run time hung on"} < set(titles)
+
+
+def test_a_profile_in_which_the_program_asked_for_no_gpu_work(
+    tmp_path: Path, imported: Import
+) -> None:
+    call = event("cuda_runtime", "cudaGetDeviceCount", 112, 1, correlation=1)
+    path = kineto(tmp_path / "a.json", event("cpu_op", "aten::a", 100, 50), call)
+    assert none(imported(path)) == (
+        "None: no finished GPU activity was recorded."
+        " How long operators took on the host: cupti-etl query operator_summary TRACE"
+    )
+
+
+def test_a_report_of_ranges_alone_says_what_to_record(tmp_path: Path, imported: Import) -> None:
+    ranges = "start end eventType text globalTid\n10 90 59 step 11:70"
+    assert none(imported(nsys(tmp_path / "t.sqlite", NVTX_EVENTS=ranges))) == (
+        "None: no finished GPU activity was recorded."
+        " If the program used a GPU, record it with nsys profile --trace cuda,nvtx."
+        " How long ranges took on the host: cupti-etl query nvtx_range TRACE"
+    )
