@@ -67,6 +67,18 @@ def test_a_loop_after_a_long_start_has_steps_which_answers_are_about(trace: Make
         assert row["span_ns"] < 1000
 
 
+def test_a_guess_that_leaves_out_half_of_the_kernels_is_not_what_answers_are_about(
+    trace: MakeTrace,
+) -> None:
+    # A single pass through eight equal layers, with other work before them.
+    tables = periodic("{n}")
+    tables["kernel"] += "".join(f"\n1 0 - {n - 50} {n - 49} other" for n in range(0, 25))
+    whole = trace(device="process_id device_id device_uuid\n1 0 GPU-0", **tables)
+    rows = list(whole.sql("FROM step"))
+    assert [row["confidence"] for row in rows] == pytest.approx([0.4 * 29 / 57] * 7)
+    assert not whole.has_steady_state
+
+
 @pytest.mark.slow
 def test_layers_of_one_pass_or_of_one_graph_are_no_steps(trace: MakeTrace) -> None:
     assert trace(**periodic("7")).sql("FROM step").count() == 0
