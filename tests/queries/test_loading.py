@@ -167,4 +167,7 @@ def test_what_is_loaded_late_in_a_gap_is_not_said_twice(trace: MakeTrace) -> Non
         """,
     )
     assert_rows(opened.query("finding_loading"), "saved_ns kernel\n20000 b")
-    assert_rows(opened.query("finding_late_loading"), "saved_ns\n499000")
+    assert_rows(
+        opened.query("finding_late_loading"),
+        'saved_ns culprit kernel\n499000 "once, by a launch of" b',
+    )

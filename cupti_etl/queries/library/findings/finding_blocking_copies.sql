@@ -23,7 +23,8 @@ SELECT blocking.gpu,
        -- A GPU without gaps has nothing to gain.
        TRY_CAST(CASE WHEN blocking.gpu IS NULL THEN saved_ns
                      ELSE least(saved_ns, coalesce(idle_ns, 0)) END AS BIGINT) AS saved_ns,
-       concat(max(calls) OVER (), ' of them, most by ', api_name) AS culprit
+       concat(coalesce(nullif(max(calls) OVER (), 1) || ' of them, most by ', 'one by '), api_name)
+           AS culprit
 FROM blocking
 CROSS JOIN most
 LEFT JOIN gaps ON gaps.gpu = blocking.gpu
