@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 
+# Calls that ask a GPU for work.
+ASKS = "^(hip|cu(da)?)(Launch(Kernel|Cooperative)|GraphLaunch|Mem(cpy|set))"
 _TIMES = (("start_ns", "end_ns"), ("timestamp_ns", "timestamp_ns"), ("device_timestamp_ns",) * 2)
 
 
@@ -95,6 +97,12 @@ def note(processes: Mapping[int, Process], table: str, batch: pa.RecordBatch) ->
     for process_id in found:
         mine = batch if len(found) == 1 else batch.filter(pc.equal(owners, process_id))
         processes[process_id].note(table, mine)
+
+
+def unrecorded(tool: str, asked: int) -> list[Loss]:
+    """The GPU's work, where calls asked for some and the file has none; tools say nothing then."""
+    detail = f"{tool}: {asked} calls launched, copied or set, and no work of a GPU is in the file"
+    return [Loss(None, "cupti_dropped", detail=detail)] if asked else []
 
 
 class Source(Protocol):

@@ -115,3 +115,28 @@ def test_gpus_of_ranks_are_in_their_order(tmp_path: Path, imported: Import) -> N
         for row in trace.query("run_summary")
         if row["section"] == "process"
     ] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("call", "work", "expected"),
+    [
+        ("cudaLaunchKernel", "", ["torch.profiler: 2 calls launched, copied or set, and"]),
+        ("hipLaunchKernel", "", ["torch.profiler: 2 calls launched, copied or set, and"]),
+        ("cudaEventRecord", "", []),
+        ("cudaLaunchKernel", "gpu_memset", []),
+    ],
+)
+def test_work_that_was_asked_for_and_not_recorded(
+    tmp_path: Path, imported: Import, call: str, work: str, expected: list[str]
+) -> None:
+    # As where CUPTI gives no records of GPUs: the file has calls, and neither kernels nor copies.
+    path = kineto(
+        tmp_path / "a.json",
+        *(event("cuda_runtime", call, at, 5, correlation=at) for at in (100, 200)),
+        event("cuda_runtime", "cudaMalloc", 300, 5, correlation=300),
+        *([event(work, "Memset (Device)", 110, 5, device=0, correlation=100)] if work else []),
+    )
+    rows = list(imported(path).sql("FROM loss"))
+    assert [row["detail"].removesuffix(" no work of a GPU is in the file") for row in rows] == (
+        expected
+    )

@@ -25,7 +25,7 @@ from cupti_etl.imports.kineto.python_calls import PythonCalls
 from cupti_etl.imports.kineto.rows import HANDLERS, Frame
 from cupti_etl.imports.prefetch import prefetch
 from cupti_etl.imports.skipped import Skipped
-from cupti_etl.imports.source import Process, new_process_id, note
+from cupti_etl.imports.source import ASKS, Process, new_process_id, note, unrecorded
 from cupti_etl.schema.loss import Loss
 
 _EVENT = {"ph": "s ph", "cat": "s cat", "name": "s name", "pid": "s pid", "tid": "s tid"}
@@ -82,6 +82,7 @@ class Kineto:
         self._is_relative = False
         self._devices: set[int] = set()
         self._callers: set[str] = set()
+        self._asked, self._has_work = 0, False
         self._names: dict[str, str] = {}
         self._frame = Frame(
             self._gpu.process_id, lambda pid: self._of_pid(pid).process_id, self.skipped
@@ -255,11 +256,14 @@ class Kineto:
 
     def _note_place(self, kind: str, events: pa.RecordBatch) -> None:
         if kind in kineto_rows.ON_GPU:
+            self._has_work = True
             self._devices.update(
                 d for d in pc.unique(events["device"]).to_pylist() if _number(d) is not None
             )
         elif kind in kineto_rows.CALLS:
             self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
+            asked = pc.match_substring_regex(events["name"].cast(pa.string()), ASKS)
+            self._asked += pc.sum(asked).as_py() or 0
 
     @cached_property
     def _only_device(self) -> int | None:
@@ -335,8 +339,8 @@ class Kineto:
         return None
 
     def losses(self) -> list[Loss]:
-        """None: a file says nothing of what its profiler lost."""
-        return []
+        """All work of GPUs, if none is there; a file says nothing of what its profiler lost."""
+        return [] if self._has_work else unrecorded("torch.profiler", self._asked)
 
 
 _PROPERTIES = {

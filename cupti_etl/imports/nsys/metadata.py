@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cupti_etl.imports import source
 from cupti_etl.imports.columns import mapped
 from cupti_etl.imports.nsys.frame import Frame, Processes, as_int, as_text
 from cupti_etl.imports.nsys.labels import STREAM
@@ -32,7 +33,7 @@ _CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _GPU_WORK = tuple(
     f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
 )
-_ASKS = re.compile(r"cu(da)?(Launch(Kernel|Cooperative)|GraphLaunch|Mem(cpy|set))")
+_ASKS = re.compile(source.ASKS)
 _BOOL = pa.bool_()
 # The tables TARGET_INFO_... that are read here.
 READ = (
@@ -301,7 +302,7 @@ def diagnosed(tables: Tables) -> list[Loss]:
 
 
 def unrecorded(tables: Tables, frame: Frame) -> list[Loss]:
-    """The GPU's work, where calls asked for some and the file has none; nsys says nothing then."""
+    """As ``source.unrecorded``."""
     names = set(tables.names())
     if _CALLS not in names or any(name in names and tables.count(name) for name in _GPU_WORK):
         return []
@@ -310,5 +311,4 @@ def unrecorded(tables: Tables, frame: Frame) -> list[Loss]:
         known = mapped(frame.strings(batch["nameId"]), lambda name: bool(_ASKS.match(name)), _BOOL)
         is_done = pc.equal(pc.fill_null(batch["returnValue"], 0), 0)
         asked += pc.sum(pc.and_(pc.fill_null(known, False), is_done)).as_py() or 0
-    detail = f"nsys: {asked} calls launched, copied or set, and no work of a GPU is in the file"
-    return [Loss(None, "cupti_dropped", detail=detail)] if asked else []
+    return source.unrecorded("nsys", asked)
