@@ -379,7 +379,7 @@ GOOD = '{"traceEvents": [{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1,"arg
         (gzip.compress(GOOD.encode(), mtime=0) + b"odd", "cannot be read"),
         (b'{"baseTimeNanoseconds": "5", ' + GOOD[1:].encode(), "baseTimeNanoseconds is '5'"),
         (b'{"baseTimeNanoseconds": 1e30, ' + GOOD[1:].encode(), "which is no time"),
-        (b'{"traceEvents": []}', "holds no event of PyTorch's profiler"),
+        (b'{"traceEvents": []}', "holds no event of torch.profiler"),
         (b'{"traceEvents": [{"ph":"X","cat":"v8","name":"f","ts":1}]}', "holds no event"),
         (b'{"a": 1}', "holds no event"),
         (b"PK\x03\x04 a zip", "is an archive"),

@@ -103,8 +103,9 @@ class Kineto:
                 yield table, batch
         if not self._known:
             raise ForeignError(
-                f"{self.path} holds no event of PyTorch's profiler",
-                "JSON of other tracers is not read; torch.profiler's export_chrome_trace is",
+                f"{self.path} holds no event of torch.profiler",
+                "JSON of other tracers, such as torch.autograd.profiler up to PyTorch 1.8, is not"
+                " read; torch.profiler's export_chrome_trace is",
             )
         others = self._reader.others
         self.skipped.invalid("elements of traceEvents", others, "they are no JSON objects")
