@@ -39,7 +39,7 @@ def html(report: Report) -> str:
         f"<h1>{name}</h1>",
     ]
     if report.part:
-        lines.append(f"<p>About {html_text(report.part)}.</p>")
+        lines.append(f"<p>Part of the trace: {html_text(report.part)}.</p>")
     lines.append(f"<p>Capture: {html_text(report.verdict)}.</p>")
     if report.losses:
         lines.append(

@@ -328,7 +328,7 @@ def _page(
         before: stands between a finding and its command.
     """
     lines = [f"# {text(report.name)}", ""]
-    lines += [f"About {text(report.part)}.", ""] if report.part else []
+    lines += [f"Part of the trace: {text(report.part)}.", ""] if report.part else []
     lines += [f"Capture: {text(report.verdict)}.", ""]
     if report.losses:
         lost = f"The capture has losses ({report.losses}): numbers may be too small."

@@ -393,6 +393,7 @@ def test_a_report_of_a_part_in_which_no_gpu_worked_says_so(tmp_path: Path) -> No
         kernel="process_id device_id start_ns end_ns name\n1 0 100 200 k",
     )
     text = CliRunner().invoke(cli, ["report", str(path), "--from", "5us"]).output
+    assert "\n\nPart of the trace: from 5us.\n" in text
     assert "None: in this part of the trace (from 5us), no finished GPU activity" in text
     assert "could save" not in text
 
