@@ -12,8 +12,9 @@ WITH most AS (
     SELECT arg_min(collective, (-exposed_ns, collective)) AS collective FROM collective_bandwidth
 )
 SELECT busy.gpu, greatest(0, exposed_communication_ns - coalesce(wait_ns, 0)) AS saved_ns,
-       collective || CASE WHEN collective = 'SendRecv' AND NOT EXISTS (FROM _nccl_pair)
-                          THEN ', waiting for its other end included' ELSE '' END AS culprit
+       'most of it ' || collective
+           || CASE WHEN collective = 'SendRecv' AND NOT EXISTS (FROM _nccl_pair)
+                   THEN ', waiting for its other end included' ELSE '' END AS culprit
 FROM busy_breakdown AS busy
 CROSS JOIN most
 LEFT JOIN (

@@ -21,7 +21,7 @@ calls AS (
     GROUP BY gpu
 )
 SELECT gaps.gpu, waiting_ns + coalesce(synchronized_ns, 0) AS saved_ns,
-       concat_ws(' in ', longest.name, longest.range) AS culprit
+       'most of it in ' || nullif(concat_ws(' in ', longest.name, longest.range), '') AS culprit
 FROM gaps
 LEFT JOIN calls ON calls.gpu = gaps.gpu
 LEFT JOIN launch_bound AS bound ON bound.gpu = gaps.gpu
