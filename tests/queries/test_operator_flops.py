@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 from support.trace import MakeTrace, assert_rows
 
+from cupti_etl.analysis.notes import notes
+from cupti_etl.queries.catalog import library
+
 FLOPS = {
     "marker": """
         process_id thread_id marker_id event timestamp_ns domain          name
@@ -194,6 +197,13 @@ def test_a_chip_that_is_not_listed_has_no_peak(trace: MakeTrace) -> None:
         opened.query("operator_flops"),
         "tflops_per_s peak_pct bound\n1.6384 - -\n6.5536 - -\n1.08 - -",
     )
+
+
+def test_without_sizes_there_is_a_reason_and_no_row_without_a_rate(trace: MakeTrace) -> None:
+    opened = trace(**{**FLOPS, "argument": ""})
+    assert not list(opened.query("operator_flops"))
+    (note,) = notes(opened, library()["operator_flops"], {}, is_empty=True)
+    assert "record_shapes=True" in note
 
 
 def test_emit_nvtx_says_sizes_too(trace: MakeTrace) -> None:

@@ -5,11 +5,15 @@
 --   themselves. Rates are divided by the sum of the durations on the GPU. An operator is bound by
 --   compute if it has more operations a byte than the chip does in the time of a byte, else by
 --   memory.
--- requires: _operator, _operator_flops
--- limits: NULL where sizes were not recorded (--pytorch, record_shapes=True) or the chip is not
---   listed. Peaks are of data sheets; for float that of TF32, or that without tensor cores where
---   kernels say so (_device_peak). Attention counts as if nothing were masked. Bytes are the least
---   that must move: caches and copies between layouts are not seen.
+-- requires:
+--   _operator
+--   _any_input_size: no sizes of inputs were recorded (capture with --pytorch; torch.profiler
+--     writes them with record_shapes=True).
+--   _operator_flops
+-- limits: NULL where sizes were not recorded or the chip is not listed. Peaks are of data sheets;
+--   for float that of TF32, or that without tensor cores where kernels say so (_device_peak).
+--   Attention counts as if nothing were masked. Bytes are the least that must move: caches and
+--   copies between layouts are not seen.
 -- front: How many TFLOP/s do my operators reach, and what holds them up?
 -- first: gpu_ns, tflops_per_s, peak_pct, bound, calls, name
 -- label: name = operator(input_dims, element_type)
@@ -62,4 +66,5 @@ SELECT name, kind, input_dims, element_type, gpu, calls, gpu_ns, flops, bytes, t
        CASE WHEN intensity >= 1e3 * peak_tflops / peak_gbps THEN 'compute'
             WHEN intensity < 1e3 * peak_tflops / peak_gbps THEN 'memory' END AS bound
 FROM speeds
+WHERE EXISTS (SELECT 1 FROM _any_input_size)
 ORDER BY gpu_ns DESC, name, input_dims, element_type, gpu
