@@ -131,10 +131,10 @@ def test_kernels_without_an_end(tmp_path: Path, imported: Import) -> None:
         [
             ("3.0.0", None),
             ("3.25.9", None),
-            ("2.7.1", "schema 2.7.1"),
-            ("3.26.0", "schema 3.26.0"),
-            (None, "schema of unknown number"),
-            ("9" * 5000, "schema of unknown number"),
+            ("2.7.1", "what only schema 2.7.1 has"),
+            ("3.26.0", "what only schema 3.26.0 has"),
+            (None, "what only an unknown schema has"),
+            ("9" * 5000, "what only an unknown schema has"),
         ],
     ),
 )

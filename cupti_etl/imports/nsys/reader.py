@@ -109,7 +109,7 @@ class Nsys:
         if found is None or not OLDEST <= found <= NEWEST:
             known = "{}.{} to {}.{}".format(*OLDEST, *NEWEST)
             detail = f"schemas {known} of nsys are known: what others call otherwise is not read"
-            what = f"schema {version if found else 'of unknown number'}"
+            what = f"what only schema {version} has" if found else "what only an unknown schema has"
             self.skipped.unsupported(what, None, detail)
         self._check_columns(version, is_newer=found is not None and found > NEWEST)
         return version
