@@ -7,7 +7,8 @@
 --   _gpu_gap
 -- finding: idle while the host allocates, frees or copies (measured)
 -- advice: allocate once and reuse, or from a pool that keeps what is freed
---   (cudaMemPoolAttrReleaseThreshold); copy and set less often, and more at once
+--   (cudaMemPoolAttrReleaseThreshold); copy and set less often, and more at once; a long first
+--   cudaMalloc or cudaFree makes a context or loads a library: measure after a warm-up
 -- shown: gap_attribution
 SELECT sums.gpu, saved_ns, 'most of it in ' || name AS culprit
 FROM (
