@@ -367,6 +367,7 @@ def test_categories_are_of_names(trace: MakeTrace) -> None:
         ("device_kernel", "void cutlass::device_kernel<flash::FlashAttnFwdSm90>", "attention"),
         ("Kernel2", "void cutlass::Kernel2<cutlass_80_tensorop_fprop_optimized>", "convolution"),
         ("volta_scudnn_128x64_relu", "volta_scudnn_128x64_relu", "convolution"),
+        ("computeOffsetsKernel", "void cask__5x_cudnn::computeOffsetsKernel<false>", "convolution"),
         ("bn_bw_1C11_kernel_new", "void cudnn::bn_bw_1C11_kernel_new<float>", "normalization"),
     ],
 )

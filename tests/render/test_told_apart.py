@@ -32,7 +32,6 @@ ROWS = 60
 NOT_ABOUT_KERNELS = {
     "instruction_count": "instructions",
     "instruction_stall": "instructions",
-    "kernel_category": "categories",
     "kernel_named": "single runs, with the mangled name beside",
     "kernel_rule": "mangled names",
     "kernel_run_metric": "single runs, told apart by their times",
