@@ -18,16 +18,21 @@ WITH steady AS (
                 THEN min(start_ns) + (max(start_ns) - min(start_ns)) // 10 END AS from_ns
     FROM kernel
 ),
+-- At most one a GPU.
+crossing AS MATERIALIZED (
+    SELECT gpu, process_id, start_ns, start_ns + gap_ns AS end_ns
+    FROM _gap_cause, steady
+    WHERE from_ns > start_ns AND from_ns <= start_ns + gap_ns
+),
 -- A launch contains the calls that load, so sources are not added.
 late AS (
     SELECT gpu, gap.start_ns, source,
-           sum(least(load.end_ns, gap.start_ns + gap_ns) - load.start_ns) AS ns
-    FROM _gap_cause AS gap
-    JOIN steady ON from_ns > start_ns AND from_ns <= start_ns + gap_ns
+           sum(least(load.end_ns, gap.end_ns) - load.start_ns) AS ns
+    FROM crossing AS gap
     JOIN _code_load AS load
         ON load.process_id = gap.process_id
         AND load.is_late
-        AND load.start_ns < gap.start_ns + gap_ns
+        AND load.start_ns < gap.end_ns
     GROUP BY ALL
 ),
 longest AS (
