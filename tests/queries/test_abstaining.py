@@ -147,7 +147,7 @@ _EMPTY = {
     "nccl_unfinished", "range_counter", "_rank_missing", "_clock_apart", "instruction_count",
     "line_count", "_window_run", "_not_recorded", "_nccl_gpu_clock", "_nccl_pair", "_nccl_phase",
     "_replayed", "replay_check", "replay_counter", "finding_rank_wait", "_forward_pass",
-    "finding_late_loading", "_clock_pair", "_clock_line", "_process_without_calls", "_idle_call",
+    "finding_late_loading", "_clock_pair", "_clock_line", "_process_without_links", "_idle_call",
     "_first_launch", "_send_wait", "finding_send_wait", "_freeing_call", "finding_loading",
 }  # fmt: skip
 

@@ -302,7 +302,11 @@ def test_without_calls_nobody_knows_what_operators_asked_for(trace: MakeTrace) -
         """,
     )
     assert {row["kernels"] for row in opened.query("operator_summary")} == {None}
-    # Nor is there anything to know without work.
+    # Nor where the profiler gave the calls and not the work.
+    unseen = trace(**{**KINETO_LIKE, "marker": marker, "kernel": "", "memset": ""})
+    for query in ("operator_summary", "module_summary"):
+        assert {row["gpu_ns"] for row in unseen.query(query)} == {None}
+    # Without either there is nothing to know.
     nothing = trace(**{**KINETO_LIKE, "marker": marker, "api_call": "", "kernel": "", "memset": ""})
     for query in ("operator_summary", "module_summary"):
         assert {row["gpu_ns"] for row in nothing.query(query)} == {0}

@@ -132,4 +132,4 @@ LEFT JOIN works ON works.range_id = modules.range_id
 LEFT JOIN inside ON inside.range_id = modules.range_id
 LEFT JOIN backward ON backward.range_id = modules.range_id
 LEFT JOIN known ON known.process_id = modules.process_id
-LEFT JOIN _process_without_calls AS without ON without.process_id = modules.process_id
+LEFT JOIN _process_without_links AS without ON without.process_id = modules.process_id

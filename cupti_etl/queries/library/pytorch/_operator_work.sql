@@ -9,7 +9,8 @@
 -- materialized: Made once for an opened trace, as it looks for the operator of every call.
 -- limits: Where neither it nor an operator inside has a sequence number, or several threads have
 --   one of these, what the backward pass took is not known. In a process with work on GPUs and no
---   recorded call, all launches, kernels and times on GPUs are NULL.
+--   recorded call, or with calls that launched and no recorded work, all launches, kernels and
+--   times on GPUs are NULL.
 -- scope: whole
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
@@ -37,7 +38,7 @@ WITH RECURSIVE work AS MATERIALIZED (
            coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name
     FROM _operator
     LEFT JOIN _operator_own AS own ON own.range_id = _operator.range_id
-    LEFT JOIN _process_without_calls AS without ON without.process_id = _operator.process_id
+    LEFT JOIN _process_without_links AS without ON without.process_id = _operator.process_id
 ),
 -- From the first place on, so that what lies between two places is a difference.
 reached AS MATERIALIZED (

@@ -5,8 +5,9 @@
 -- requires:
 --   _module: no modules were recorded (capture with --pytorch; torch.profiler
 --     writes them with with_stack=True).
--- limits: As of range_gpu. Without API calls, what modules asked for is not known, and NULL. Where
---   sequence numbers are missing, the backward pass is not known.
+-- limits: As of range_gpu. Without API calls, or where calls launched and no work is there, what
+--   modules asked for is not known, and NULL. Where sequence numbers are missing, the backward pass
+--   is not known.
 --   In a part of a trace percent can be over 100, as in operator_summary.
 -- front: Which modules of my model take the time?
 -- first: percent, gpu_ns, self_gpu_ns, backward_gpu_ns, calls, host_ns, path

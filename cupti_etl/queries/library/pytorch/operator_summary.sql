@@ -5,11 +5,11 @@
 --   is one with it. Beyond these, what no operator asked for counts in the innermost annotation.
 --   Times on GPUs are sums of durations.
 -- requires: _operator
--- limits: percent leaves out what no operator and no annotation asked for. Without API calls,
---   what operators asked for is not known, and NULL. Where sequence numbers are missing, or
---   several threads have one, the backward pass is not known. In a part of a trace
---   percent is of the work that began there, and can be over 100: what an operator that ran on the
---   host then asked for counts, whenever that began.
+-- limits: percent leaves out what no operator and no annotation asked for. Without API calls, or
+--   where calls launched and no work is there, what operators asked for is not known, and NULL.
+--   Where sequence numbers are missing, or several threads have one, the backward pass is not
+--   known. In a part of a trace percent is of the work that began there, and can be over 100: what
+--   an operator that ran on the host then asked for counts, whenever that began.
 -- front: Which PyTorch operators take the time?
 -- first: percent, self_gpu_ns, gpu_ns, backward_gpu_ns, calls, launches, self_host_ns,
 --   host_ns, name
