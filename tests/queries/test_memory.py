@@ -68,6 +68,20 @@ def test_runs_of_small_copies(trace: MakeTrace) -> None:
     )
 
 
+def test_copies_with_a_kernel_between_them_are_no_run(trace: MakeTrace) -> None:
+    # Of six copies, a kernel runs between the third and the fourth, and one beside the last two.
+    copies = "process_id device_id context_id stream_id start_ns end_ns copy_kind bytes" + "".join(
+        f"\n1 0 1 7 {at * 100} {at * 100 + 10} HtoD 64" for at in range(6)
+    )
+    kernels = "process_id device_id start_ns end_ns name"
+    opened = trace(memcpy=copies, kernel=f"{kernels}\n1 0 220 290 a\n1 0 405 900 b")
+    assert_rows(opened.query("memcpy_small"), "copies runs in_runs longest_run\n6 2 6 3")
+    between = "".join(f"\n1 0 {at * 100 + 20} {at * 100 + 90} a" for at in range(6))
+    opened = trace(memcpy=copies, kernel=kernels + between)
+    assert_rows(opened.query("memcpy_small"), "copies runs in_runs saved_ns\n6 0 0 0")
+    assert not list(opened.query("finding_small_copies"))
+
+
 MEMORY = """
     process_id device_id memory_kind operation  timestamp_ns address bytes
     1          0         device      allocation 100          1000    64

@@ -1,7 +1,9 @@
 -- Small copies, and which of them follow each other in a run.
 --
 -- computed: Finished copies of a stream in their order; a run is of neighbours with the same
---   direction, at most max_bytes each and begun at most 100 us after the end of the one before.
+--   direction, at most max_bytes each and begun at most 100 us after the end of the one before,
+--   without a kernel that began on the GPU between them (_busy_interval): it may make, or need,
+--   what is copied.
 -- parameters:
 --   max_bytes BIGINT = 65536 [bytes]: Largest copy that is small.
 -- columns:
@@ -13,7 +15,15 @@
 --   copy_kind VARCHAR: Direction, such as HtoD.
 --   bytes BIGINT [bytes]: Bytes copied.
 --   duration_ns BIGINT [ns]: How long it took.
-WITH copies AS (
+WITH gpus AS (
+    SELECT DISTINCT process_id, device_id, gpu FROM gpu_interval WHERE kind = 'memcpy'
+),
+kernels AS (
+    SELECT gpu, start_ns AS kernel_ns
+    FROM _busy_interval
+    WHERE work = 'compute_or_communication'
+),
+copies AS (
     SELECT process_id, device_id, context_id, stream_id, copy_kind, bytes, start_ns, end_ns,
            lag(copy_kind) OVER stream AS previous_kind, lag(bytes) OVER stream AS previous_bytes,
            lag(end_ns) OVER stream AS previous_end_ns
@@ -21,13 +31,23 @@ WITH copies AS (
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
     WINDOW stream AS (PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns)
 ),
+-- With whether a kernel began since the copy before.
+placed AS (
+    SELECT copies.*, coalesce(kernel_ns >= previous_end_ns, false) AS is_after_kernel
+    FROM copies
+    LEFT JOIN gpus
+        ON gpus.process_id = copies.process_id
+        AND gpus.device_id IS NOT DISTINCT FROM copies.device_id
+    ASOF LEFT JOIN kernels ON kernels.gpu = gpus.gpu AND kernels.kernel_ns <= copies.start_ns
+),
 numbered AS (
     SELECT *, sum(CASE WHEN previous_kind = copy_kind AND previous_bytes <= max_bytes
+                            AND NOT is_after_kernel
                             AND start_ns - previous_end_ns <= 100000 THEN 0 ELSE 1 END) OVER (
                PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns
                ROWS UNBOUNDED PRECEDING
            ) AS run
-    FROM copies
+    FROM placed
 )
 SELECT process_id, device_id, context_id, stream_id, run, copy_kind, bytes,
        end_ns - start_ns AS duration_ns

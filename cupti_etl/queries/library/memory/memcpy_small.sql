@@ -4,7 +4,7 @@
 --   all its direction's small copies, an upper bound of what a copy of nothing would take. saved_ns
 --   is that for every copy of a run but the first.
 -- requires: memcpy
--- limits: Other work of the stream between the copies is not seen. The host saves launches too.
+-- limits: Memsets between the copies are not seen. The host saves launches too.
 -- parameters:
 --   max_bytes BIGINT = 65536 [bytes]: Largest copy that is small.
 -- columns:
