@@ -128,7 +128,7 @@ def notes(
     if not is_empty and query.topic == "metrics":
         yield from _alignment(trace)
     if not is_empty and query.topic == "steps":
-        yield from _guessed(trace, engine)
+        yield from guessed(trace, engine)
     if not is_empty and query.topic == "ranks":
         yield from _clocks(trace, engine)
     if engine == DUCKDB and _is_of_ranges(query):
@@ -160,7 +160,13 @@ def outside(trace: Trace) -> Iterator[str]:
             )
 
 
-def _guessed(trace: Trace, engine: str) -> Iterator[str]:
+def guessed(trace: Trace, engine: str = DUCKDB) -> Iterator[str]:
+    """That steps are a guess, if they are.
+
+    Args:
+        trace: that was asked for them.
+        engine: by which it is asked.
+    """
     # Workers know no step alone.
     name = "step" if engine == DUCKDB else "step_breakdown"
     steps = trace.engine(engine).query(name)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.findings import Finding, find, none
-from cupti_etl.analysis.notes import losses, outside, why_empty
+from cupti_etl.analysis.notes import guessed, losses, outside, why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
 from cupti_etl.queries.catalog import library
@@ -277,7 +277,9 @@ def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | No
     shown = table(rows, View(limit=_ROWS))
     drawn = rows.fetched.to_pylist()[:most]
     labels = table(rows, View(wide=True, limit=most)) if is_whole else shown
-    return Section(asked.title, query, command, shown, drawn[:_ROWS], drawn=drawn, labels=labels)
+    is_guess = query.topic == "steps" and any(guessed(trace))
+    title = f"{asked.title} (guessed from kernels that repeat)" if is_guess else asked.title
+    return Section(title, query, command, shown, drawn[:_ROWS], drawn=drawn, labels=labels)
 
 
 def _timeline(trace: Trace) -> Timeline | None:

@@ -8,6 +8,7 @@ from support.trace import MakeTrace
 
 from cupti_etl.analysis.findings import find
 from cupti_etl.analysis.notes import notes
+from cupti_etl.analysis.report import build
 from cupti_etl.api import Trace
 from cupti_etl.queries.catalog import library
 
@@ -77,6 +78,8 @@ def test_a_guess_that_leaves_out_half_of_the_kernels_is_not_what_answers_are_abo
     rows = list(whole.sql("FROM step"))
     assert [row["confidence"] for row in rows] == pytest.approx([0.4 * 29 / 57] * 7)
     assert not whole.has_steady_state
+    titles = [section.title for section in build(whole).sections]
+    assert "Steps (guessed from kernels that repeat)" in titles
 
 
 @pytest.mark.slow
