@@ -18,6 +18,8 @@ _IDS = ("_id", "_uuid", "_address", "_handle", "pid", "cbid")
 PROCESS, THREAD = "process_id", "thread_id"
 WHOSE = ("gpu", "rank", PROCESS, THREAD)
 _BEFORE_WHOSE = 2
+# Shares that are named after the whole: without a suffix, its length would seem to be meant.
+_SHARES_OF = ("kernel_pct", "peak_pct", "roof_pct", "span_pct")
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Column:
         """Its name without the unit, which stands in its cells."""
         if self.name in (PROCESS, THREAD):
             return self.name.removesuffix("_id")
+        if self.name in _SHARES_OF:
+            return self.name
         for suffix, unit in _SUFFIXES.items():
             if self.name.endswith(suffix) and self.unit in (unit, f"epoch {unit}"):
                 return self.name.removesuffix(suffix)

@@ -8,6 +8,7 @@ import pytest
 from support.trace import MakeTrace
 
 from cupti_etl.errors import UsageError
+from cupti_etl.render.columns import Column
 from cupti_etl.render.narrow import Narrowing, narrow
 from cupti_etl.render.table import Shown, View, table
 from cupti_etl.render.text import drawn, fit, lines_within
@@ -155,6 +156,8 @@ def test_of_a_time_and_its_share_the_time_has_the_short_name(trace: MakeTrace) -
     headings = {each.name: each.heading for each in table(opened.query("gpu_busy"), View()).columns}
     assert headings["busy_ns"] == "busy"
     assert headings["busy_pct"] == "busy_pct"
+    # A share that is named after the whole is not its length.
+    assert [Column(name, "%").heading for name in ("span_pct", "gap_pct")] == ["span_pct", "gap"]
 
 
 def test_kernels_whose_names_were_never_mangled_have_short_labels(trace: MakeTrace) -> None:
