@@ -373,7 +373,7 @@ def _meet(one: Window, other: Window) -> Window:
 
 
 def has_steady_steps(scope: Scope, ask: Ask) -> bool:
-    """Whether there are steps, named or surely guessed, so that their steady state can be asked.
+    """Whether there are steps, named or well guessed, so that their steady state can be asked.
 
     A process that is asked, worked on a GPU and has none would be left out.  What a poor guess
     leaves out may be most of what a program did.
