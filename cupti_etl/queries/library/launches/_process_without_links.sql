@@ -3,7 +3,6 @@
 -- computed: Those of gpu_activity that have no row in api_call, and those of api_call that
 --   launched, copied or set and have no row in gpu_activity: the other half was not recorded, which
 --   is not to say that there was none.
--- needs: gpu_activity, api_call
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

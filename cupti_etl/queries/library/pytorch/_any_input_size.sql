@@ -1,7 +1,6 @@
 -- Whether sizes of inputs of operators were recorded, of any process.
 --
 -- computed: One row if an operator has them, else none.
--- needs: _operator
 -- scope: whole
 -- columns:
 --   is_recorded BOOLEAN: True.
