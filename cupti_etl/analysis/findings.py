@@ -38,8 +38,7 @@ _HOST_ALONE = (
     (
         "marker",
         " If the program used a GPU, record it with nsys profile --trace cuda,nvtx.",
-        ' How long ranges took on the host: cupti-etl sql TRACE "SELECT name, count(*) AS ranges,'
-        ' sum(end_ns - start_ns) AS host_ns FROM nvtx_range GROUP BY ALL ORDER BY host_ns DESC"',
+        " How long each range took on the host: cupti-etl query nvtx_range TRACE",
     ),
 )
 _NONE = f"None: nothing was found that could save {_SMALLEST:.0%} of the time."
