@@ -8,8 +8,9 @@ from support.trace import MakeTrace
 from cupti_etl.analysis.notes import why_empty
 from cupti_etl.queries.catalog import library
 
-# As an H100, an A100 and a V100 call them. Counters of an H100 saw no instruction of its tensor
-# cores in the first four, and some in all others but the last two.
+# As an H100, an A100 and a V100 call them. Of products an H100 counted no instruction in the pipe
+# of its tensor cores for those that say simt or ffma, and some for all that say tensor, nvjet or
+# tf32; of convolutions it counts other instructions there, too.
 PLAIN = (
     "cutlass_80_simt_sgemm_64x64_8x5_nn_align1",
     "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize64x64x8_stage3_warpsize1x4x1_ffma_aligna4_alignc4_execute_kernel__5x_cublas",
