@@ -28,20 +28,17 @@ MACROS = (
     # The middle of a bucket.
     f"""CREATE OR REPLACE MACRO sketch_middle(bucket) AS
         sign(bucket) * 2 * pow({_GROWTH!r}, abs(bucket) - {_ONE}) / ({_GROWTH!r} + 1)""",
-    # The value of a rank from 0 among ``n`` values, which are counted in a list of sketches.
-    """CREATE OR REPLACE MACRO sketch_ranked(sketches, n, place, least, most) AS CASE
-        WHEN place <= 0 THEN least::DOUBLE
-        WHEN place >= n - 1 THEN most::DOUBLE
-        ELSE least(greatest(sketch_middle(list_reduce(
-            list_sort(flatten([map_entries(one) FOR one IN sketches])),
-            lambda until, next: CASE WHEN until.value > place THEN until
-                ELSE {'key': next.key, 'value': until.value + next.value} END,
-            {'key': NULL::INTEGER, 'value': 0::UBIGINT}
-        ).key), least), most) END""",
-    # A quantile of them.
-    """CREATE OR REPLACE MACRO sketch_quantile(sketches, n, q, least, most) AS
-        sketch_ranked(sketches, n, floor(q * (n - 1)), least, most)
-        + (q * (n - 1) - floor(q * (n - 1)))
-        * (sketch_ranked(sketches, n, ceil(q * (n - 1)), least, most)
-           - sketch_ranked(sketches, n, floor(q * (n - 1)), least, most))""",
+    # The value of a rank from 0, an aggregate over buckets: ``until`` is how many values are in
+    # them and those below, ``n`` how many there are.
+    """CREATE OR REPLACE MACRO sketch_ranked(bucket, until, n, place, least, most) AS CASE
+        WHEN any_value(place) <= 0 THEN any_value(least)::DOUBLE
+        WHEN any_value(place) >= any_value(n) - 1 THEN any_value(most)::DOUBLE
+        ELSE least(greatest(sketch_middle(min(bucket) FILTER (WHERE until > place)),
+                            any_value(least)), any_value(most)) END""",
+    # A quantile, an aggregate over buckets.
+    """CREATE OR REPLACE MACRO sketch_quantile(bucket, until, n, q, least, most) AS
+        sketch_ranked(bucket, until, n, floor(q * (n - 1)), least, most)
+        + (any_value(q * (n - 1)) - floor(any_value(q * (n - 1))))
+        * (sketch_ranked(bucket, until, n, ceil(q * (n - 1)), least, most)
+           - sketch_ranked(bucket, until, n, floor(q * (n - 1)), least, most))""",
 )

@@ -31,7 +31,7 @@ def con() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def estimated(con: duckdb.DuckDBPyConnection, parts: list[list[float]]) -> list[float]:
     """Quantiles of the values of several workers, as a merge makes them of their sketches."""
-    quantiles = ", ".join(f"sketch_quantile(sketches, n, {q}, least, most)" for q in QUANTILES)
+    quantiles = ", ".join(f"sketch_quantile(bucket, until, n, {q}, least, most)" for q in QUANTILES)
     con.execute("CREATE OR REPLACE TABLE value (worker INTEGER, x DOUBLE)")
     rows = [(at, value) for at, part in enumerate(parts) for value in part]
     con.executemany("INSERT INTO value VALUES (?, ?)", rows)
@@ -41,11 +41,14 @@ def estimated(con: duckdb.DuckDBPyConnection, parts: list[list[float]]) -> list[
     )
     found = con.execute(
         f"""
-        SELECT {quantiles}
-        FROM (
-            SELECT list(xs) AS sketches, sum(n) AS n, min(least) AS least, max(most) AS most
-            FROM partial
-        )"""
+        WITH sums AS (SELECT sum(n) AS n, min(least) AS least, max(most) AS most FROM partial),
+        buckets AS (
+            SELECT entry.key AS bucket, sum(entry.value) AS n
+            FROM (SELECT unnest(map_entries(xs)) AS entry FROM partial)
+            GROUP BY bucket
+        ),
+        placed AS (SELECT bucket, sum(n) OVER (ORDER BY bucket) AS until FROM buckets)
+        SELECT {quantiles} FROM placed, sums"""
     ).fetchall()
     return list(found[0])
 

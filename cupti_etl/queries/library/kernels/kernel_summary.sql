@@ -86,22 +86,42 @@ named AS (
 ),
 sums AS (
     SELECT demangled, any_value(short) AS name, coalesce(sum(total_ns), 0)::HUGEINT AS total_ns,
-           list(durations) AS sketches,
-           list({'calls': calls, 'mean_ns': mean_ns, 'variance': variance}) AS parts,
            sum(calls)::BIGINT AS calls, sum(mean_ns * calls) / nullif(sum(calls), 0) AS mean_ns,
            min(min_ns) AS min_ns, max(max_ns) AS max_ns, sum(unfinished)::BIGINT AS unfinished,
            min(first_ns) AS first_ns, max(last_ns) AS last_ns
     FROM named
     GROUP BY demangled
+),
+spread AS (
+    SELECT named.demangled, sum(named.calls * (variance + pow(named.mean_ns - sums.mean_ns, 2)))
+               AS squares
+    FROM named
+    JOIN sums ON sums.demangled IS NOT DISTINCT FROM named.demangled
+    GROUP BY named.demangled
+),
+buckets AS (
+    SELECT demangled, entry.key AS bucket, sum(entry.value) AS finished
+    FROM (SELECT demangled, unnest(map_entries(durations)) AS entry FROM named)
+    GROUP BY demangled, bucket
+),
+placed AS (
+    SELECT demangled, bucket, sum(finished) OVER (PARTITION BY demangled ORDER BY bucket) AS until
+    FROM buckets
+),
+quantiles AS (
+    SELECT placed.demangled,
+           sketch_quantile(bucket, until, calls, 0.5, min_ns, max_ns) AS median_ns,
+           sketch_quantile(bucket, until, calls, 0.95, min_ns, max_ns) AS p95_ns
+    FROM placed
+    JOIN sums ON sums.demangled IS NOT DISTINCT FROM placed.demangled
+    GROUP BY placed.demangled
 )
 SELECT name, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
-       calls, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns,
-       sketch_quantile(sketches, calls, 0.5, min_ns, max_ns) AS median_ns,
-       sketch_quantile(sketches, calls, 0.95, min_ns, max_ns) AS p95_ns, min_ns, max_ns,
-       CASE WHEN calls > 1
-            THEN sqrt(list_sum([part.calls * (part.variance + pow(part.mean_ns - mean_ns, 2))
-                                FOR part IN parts]) / (calls - 1)) END AS stddev_ns,
+       calls, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns, median_ns, p95_ns, min_ns, max_ns,
+       CASE WHEN calls > 1 THEN sqrt(squares / (calls - 1)) END AS stddev_ns,
        100.0 * total_ns / nullif(max(last_ns) OVER () - min(first_ns) OVER (), 0) AS span_pct,
-       unfinished, demangled
+       unfinished, sums.demangled
 FROM sums
-ORDER BY total_ns DESC, demangled
+LEFT JOIN spread ON spread.demangled IS NOT DISTINCT FROM sums.demangled
+LEFT JOIN quantiles ON quantiles.demangled IS NOT DISTINCT FROM sums.demangled
+ORDER BY total_ns DESC, sums.demangled

@@ -62,22 +62,51 @@ GROUP BY domain, name;
 
 -- merge
 WITH sums AS (
-    SELECT domain, name, list(durations) AS sketches,
-           list({'calls': calls, 'mean_ns': mean_ns, 'variance': variance}) AS parts,
-           sum(calls)::BIGINT AS calls, sum(errors)::BIGINT AS errors,
+    SELECT domain, name, sum(calls)::BIGINT AS calls, sum(errors)::BIGINT AS errors,
            coalesce(sum(total_ns), 0)::HUGEINT AS total_ns,
            sum(mean_ns * calls) / nullif(sum(calls), 0) AS mean_ns, min(min_ns) AS min_ns,
            max(max_ns) AS max_ns, sum(unfinished)::BIGINT AS unfinished
     FROM partial
     GROUP BY domain, name
+),
+spread AS (
+    SELECT partial.domain, partial.name,
+           sum(partial.calls * (variance + pow(partial.mean_ns - sums.mean_ns, 2))) AS squares
+    FROM partial
+    JOIN sums
+        ON sums.domain IS NOT DISTINCT FROM partial.domain
+        AND sums.name IS NOT DISTINCT FROM partial.name
+    GROUP BY partial.domain, partial.name
+),
+buckets AS (
+    SELECT domain, name, entry.key AS bucket, sum(entry.value) AS finished
+    FROM (SELECT domain, name, unnest(map_entries(durations)) AS entry FROM partial)
+    GROUP BY domain, name, bucket
+),
+placed AS (
+    SELECT domain, name, bucket,
+           sum(finished) OVER (PARTITION BY domain, name ORDER BY bucket) AS until
+    FROM buckets
+),
+quantiles AS (
+    SELECT placed.domain, placed.name,
+           sketch_quantile(bucket, until, calls, 0.5, min_ns, max_ns) AS median_ns,
+           sketch_quantile(bucket, until, calls, 0.99, min_ns, max_ns) AS p99_ns
+    FROM placed
+    JOIN sums
+        ON sums.domain IS NOT DISTINCT FROM placed.domain
+        AND sums.name IS NOT DISTINCT FROM placed.name
+    GROUP BY placed.domain, placed.name
 )
-SELECT name, domain,
+SELECT sums.name, sums.domain,
        100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
-       calls, errors, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns,
-       sketch_quantile(sketches, calls, 0.5, min_ns, max_ns) AS median_ns,
-       sketch_quantile(sketches, calls, 0.99, min_ns, max_ns) AS p99_ns, min_ns, max_ns,
-       CASE WHEN calls > 1
-            THEN sqrt(list_sum([part.calls * (part.variance + pow(part.mean_ns - mean_ns, 2))
-                                FOR part IN parts]) / (calls - 1)) END AS stddev_ns, unfinished
+       calls, errors, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns, median_ns, p99_ns, min_ns,
+       max_ns, CASE WHEN calls > 1 THEN sqrt(squares / (calls - 1)) END AS stddev_ns, unfinished
 FROM sums
-ORDER BY total_ns DESC, domain, name
+LEFT JOIN spread
+    ON spread.domain IS NOT DISTINCT FROM sums.domain
+    AND spread.name IS NOT DISTINCT FROM sums.name
+LEFT JOIN quantiles
+    ON quantiles.domain IS NOT DISTINCT FROM sums.domain
+    AND quantiles.name IS NOT DISTINCT FROM sums.name
+ORDER BY total_ns DESC, sums.domain, sums.name

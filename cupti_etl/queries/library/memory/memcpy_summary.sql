@@ -92,10 +92,35 @@ sums AS (
            sum(copied)::HUGEINT AS copied, sum(sized)::BIGINT AS sized,
            coalesce(sum(beside_ns), 0)::HUGEINT AS beside_ns, sum(rated)::BIGINT AS rated,
            min(least) AS least, max(most) AS most, any_value(peak_kbps) AS peak_kbps,
-           min(min_ns) AS min_ns, max(max_ns) AS max_ns, list(rates) AS sketches
+           min(min_ns) AS min_ns, max(max_ns) AS max_ns,
+           row_number() OVER (ORDER BY copy_kind, src_kind, dst_kind, class) AS place
     FROM partial
     WHERE rows IS NOT NULL
     GROUP BY copy_kind, src_kind, dst_kind, class
+),
+buckets AS (
+    SELECT place, entry.key AS bucket, sum(entry.value) AS finished
+    FROM (
+        SELECT place, unnest(map_entries(rates)) AS entry
+        FROM partial
+        JOIN sums
+            ON sums.copy_kind IS NOT DISTINCT FROM partial.copy_kind
+            AND sums.src_kind IS NOT DISTINCT FROM partial.src_kind
+            AND sums.dst_kind IS NOT DISTINCT FROM partial.dst_kind
+            AND sums.class IS NOT DISTINCT FROM partial.class
+    )
+    GROUP BY place, bucket
+),
+placed AS (
+    SELECT place, bucket, sum(finished) OVER (PARTITION BY place ORDER BY bucket) AS until
+    FROM buckets
+),
+quantiles AS (
+    SELECT place, sketch_quantile(bucket, until, rated, 0.5, least, most) AS rate_median_gbps,
+           sketch_quantile(bucket, until, rated, 0.99, least, most) AS rate_p99_gbps
+    FROM placed
+    JOIN sums USING (place)
+    GROUP BY place
 )
 SELECT copy_kind, src_kind, dst_kind,
        CASE class WHEN 0 THEN '<= 4 KiB' WHEN 1 THEN '<= 64 KiB' WHEN 2 THEN '<= 1 MiB'
@@ -106,12 +131,11 @@ SELECT copy_kind, src_kind, dst_kind,
        TRY_CAST(coalesce(ns, 0) AS BIGINT) AS total_ns,
        TRY_CAST(CASE WHEN has_kernels THEN beside_ns END AS BIGINT) AS beside_kernels_ns,
        100.0 * beside_kernels_ns / nullif(total_ns, 0) AS beside_kernels_pct,
-       (copied / nullif(ns, 0))::DOUBLE AS rate_gbps,
-       sketch_quantile(sketches, rated, 0.5, least, most) AS rate_median_gbps,
-       sketch_quantile(sketches, rated, 0.99, least, most) AS rate_p99_gbps,
+       (copied / nullif(ns, 0))::DOUBLE AS rate_gbps, rate_median_gbps, rate_p99_gbps,
        100.0 * 2 * copied / nullif(ns, 0) / nullif(peak_kbps / 1e6, 0) AS peak_pct,
        (copied / nullif(sized, 0))::DOUBLE AS mean_bytes,
        (ns / nullif(copies, 0))::DOUBLE AS mean_ns, min_ns, max_ns, rows - copies AS unfinished
 FROM sums
 CROSS JOIN seen
+LEFT JOIN quantiles USING (place)
 ORDER BY total_ns DESC, copy_kind, src_kind, dst_kind, class
