@@ -16,6 +16,7 @@
 #include "inject/sass_metrics.h"
 #include "inject/injector.h"
 #include "inject/launch_stacks.h"
+#include "inject/nvtx_table.h"
 #include "inject/plan.h"
 #include "inject/profiler.h"
 #include "inject/recording.h"
@@ -93,6 +94,7 @@ const char *cupti_result(const struct cupti_api *api, int result)
 /* ---- what the rest of the injector would be */
 
 bool etl_injector_is_ours(void) { return false; }
+void etl_nvtx_release(void) {}
 bool etl_recording_is_on(void) { return false; }
 void etl_wakeup_send(void) {}
 int etl_session_load_cupti(struct etl_error *error) { (void)error; return 0; }
