@@ -80,7 +80,7 @@ class Library(Catalog):
 
     def __init__(self, folder: Path = LIBRARY) -> None:
         self._found = sorted(folder.glob("*/*.sql"))
-        self._paths = {path.stem: path for path in self._found}
+        self._paths = _paths(folder)
 
     @cached_property
     def _all(self) -> Catalog:
@@ -102,9 +102,14 @@ class Library(Catalog):
 
 
 @cache
+def _paths(folder: Path) -> dict[str, Path]:
+    return {path.stem: path for path in folder.glob("*/*.sql")}
+
+
+@cache
 def _read(path: Path) -> Query:
     def columns(name: str) -> tuple[Field, ...] | None:
-        other = next(path.parent.parent.glob(f"*/{name}.sql"), None)
+        other = _paths(path.parent.parent).get(name)
         return _read(other).columns if other else None
 
     return parse(path.read_text(encoding="utf-8"), path.stem, path.parent.name, columns)

@@ -111,8 +111,11 @@ _LABEL = re.compile(r"(\w+) = (kernel|kernels|copy|range|operator|process)\((\w+
 _CHART = re.compile(r"(?:bars|(?P<other>lines|flame))\((\w+), (\w+)(?(other)|(?:, by (\w+))?)\)\Z")
 _FINDING = re.compile(r"(.+) \((measured|estimated)\)\Z")
 _NO_SQL = re.compile(r"--[^\n]*|'[^']*'")
-_READ = re.compile(r"(?<!DISTINCT )\b(?:FROM|JOIN)\s+(\w+)\b(?!\.)")
-_NAMED = re.compile(r"\b(\w+) (?:USING KEY \(\w+\) )?AS (?:MATERIALIZED )?\(")
+_READ = re.compile(r"\b(?:(?<!DISTINCT )FROM|JOIN)\s+(\w+)\b(?!\.)")
+_NAMED = re.compile(
+    r"^ *(?:WITH (?:RECURSIVE )?)?(\w+) (?:USING KEY \(\w+\) )?AS (?:MATERIALIZED )?\(",
+    re.MULTILINE,
+)
 _STATEMENT = re.compile(r"^-- (partial|merge)\n", re.MULTILINE)
 
 
