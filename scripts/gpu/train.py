@@ -230,6 +230,9 @@ def main() -> None:
     options = parser.parse_args()
     log = LaunchLog("train", complete=False)
     log.begin()
+    # CUPTI 13 would crash here, if it were asked; it records nothing yet.
+    with torch.cuda.nvtx.range("before CUDA"):
+        pass
     torch.cuda.init()
     training = Training(log)
     training.steps(options.warmup)
