@@ -12,15 +12,8 @@
 --   is_causal=True will do; in JAX jax.nn.dot_product_attention)
 -- shown: kernel_sequences
 -- label: kernel = kernel(kernel)
-WITH names AS (
-    SELECT name, any_value(rule.category) AS category, sum(calls) AS calls,
-           sum(total_ns) / sum(calls) AS mean_ns
-    FROM _kernel_time
-    JOIN kernel_rule AS rule ON mangled = name
-    GROUP BY name
-),
-passing AS (
-    SELECT name FROM names WHERE category IN ('elementwise', 'copy', 'random')
+WITH passing AS (
+    SELECT name FROM _kernel_mean WHERE category IN ('elementwise', 'copy', 'random')
 ),
 runs AS (
     SELECT *, CASE kernels WHEN 2 THEN second WHEN 3 THEN third WHEN 4 THEN fourth ELSE fifth END
@@ -33,8 +26,8 @@ sides AS (
            a.category = 'softmax' AS is_after, count,
            total_ns - count * (a.mean_ns + b.mean_ns) AS between_ns
     FROM runs
-    JOIN names AS a ON a.name = first
-    JOIN names AS b ON b.name = last
+    JOIN _kernel_mean AS a ON a.name = first
+    JOIN _kernel_mean AS b ON b.name = last
     LEFT JOIN passing AS two ON two.name = second
     LEFT JOIN passing AS three ON three.name = third
     LEFT JOIN passing AS four ON four.name = fourth
@@ -47,17 +40,17 @@ kernels AS (
     SELECT softmax, greatest(sum(between_ns), 0) + any_value(mean_ns)
                * least(sum(count) FILTER (is_after), sum(count) FILTER (NOT is_after)) AS saved_ns
     FROM sides
-    JOIN names ON name = softmax
+    JOIN _kernel_mean ON name = softmax
     GROUP BY softmax
     HAVING bool_or(is_after) AND bool_or(NOT is_after)
 ),
 worst AS (
     SELECT arg_max(softmax, (saved_ns, softmax)) AS kernel FROM kernels
 )
-SELECT gpu, TRY_CAST(sum(saved_ns * times.calls / names.calls) AS BIGINT) AS saved_ns,
+SELECT gpu, TRY_CAST(sum(saved_ns * times.calls / mean.calls) AS BIGINT) AS saved_ns,
        'most of it around' AS culprit, any_value(worst.kernel) AS kernel
 FROM kernels
-JOIN names ON names.name = softmax
+JOIN _kernel_mean AS mean ON mean.name = softmax
 JOIN _kernel_time AS times ON times.name = softmax
 CROSS JOIN worst
 GROUP BY gpu

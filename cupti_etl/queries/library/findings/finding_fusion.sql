@@ -12,22 +12,14 @@
 -- shown: kernel_sequences
 -- label: kernel = kernel(kernel)
 WITH passing AS (
-    SELECT mangled AS name
-    FROM kernel_rule
-    WHERE category IN ('elementwise', 'copy', 'random', 'reduction')
-),
-names AS (
-    SELECT name, sum(calls) AS calls, sum(total_ns) / sum(calls) AS mean_ns
-    FROM _kernel_time
-    JOIN passing USING (name)
-    GROUP BY name
+    FROM _kernel_mean WHERE category IN ('elementwise', 'copy', 'random', 'reduction')
 ),
 pairs AS (
     SELECT first, second, count, count * least(a.mean_ns, b.mean_ns) AS saved_ns,
            a.calls AS first_calls
     FROM _kernel_run
-    JOIN names AS a ON a.name = first
-    JOIN names AS b ON b.name = second
+    JOIN passing AS a ON a.name = first
+    JOIN passing AS b ON b.name = second
     WHERE kernels = 2 AND first <> second
 ),
 worst AS (
