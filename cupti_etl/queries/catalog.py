@@ -79,7 +79,7 @@ class Library(Catalog):
     """
 
     def __init__(self, folder: Path = LIBRARY) -> None:
-        self._found = sorted(folder.glob("*/*.sql"))
+        self._found = _files(folder)
         self._paths = _paths(folder)
 
     @cached_property
@@ -102,8 +102,13 @@ class Library(Catalog):
 
 
 @cache
+def _files(folder: Path) -> tuple[Path, ...]:
+    return tuple(sorted(folder.glob("*/*.sql")))
+
+
+@cache
 def _paths(folder: Path) -> dict[str, Path]:
-    return {path.stem: path for path in folder.glob("*/*.sql")}
+    return {path.stem: path for path in _files(folder)}
 
 
 @cache
