@@ -8,6 +8,9 @@ import pytest
 from imports.conftest import Import, event, kineto
 from support.trace import assert_rows
 
+from cupti_etl.imports.source import ASKS
+from cupti_etl.queries.catalog import library
+
 MI300 = {"id": 0, "name": "AMD Instinct MI300X"}
 H100 = {"id": 0, "name": "NVIDIA H100"}
 
@@ -140,3 +143,8 @@ def test_work_that_was_asked_for_and_not_recorded(
     assert [row["detail"].removesuffix(" no work of a GPU is in the file") for row in rows] == (
         expected
     )
+
+
+def test_imports_and_queries_know_the_same_calls_that_ask_for_work() -> None:
+    """An import counts them before there is a trace to ask."""
+    assert f"'{ASKS}'" in library()["_process_without_links"].sql

@@ -263,8 +263,9 @@ class Kineto:
             )
         elif kind in kineto_rows.CALLS:
             self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
-            asked = pc.match_substring_regex(events["name"].cast(pa.string()), ASKS)
-            self._asked += pc.sum(asked).as_py() or 0
+            if not self._has_work:
+                asked = pc.match_substring_regex(events["name"].cast(pa.string()), ASKS)
+                self._asked += pc.sum(asked).as_py() or 0
 
     @cached_property
     def _only_device(self) -> int | None:
