@@ -289,7 +289,15 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
     found += _lost_counts(info, end_ns)
     found += _lost_launches(info, end_ns)
     found += _nccl(process, info, end_ns)
-    if info.taken_ns or (end_ns is not None and in_order and info.held):
+    is_held = bool(end_ns is not None and in_order and info.held)
+    if is_held and not info.taken_ns and 0 < info.last_flush_ns <= info.first_held_ns:
+        detail = (
+            "threads of the program still called CUDA while it ended: what they did then is lost"
+        )
+        found.append(
+            Loss(me, "not_flushed", start_ns=info.first_held_ns, end_ns=end_ns, detail=detail)
+        )
+    elif info.taken_ns or is_held:
         detail = (
             "another CUPTI client (such as torch.profiler) took over in this process; "
             "what it received is not in the trace"

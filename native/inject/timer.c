@@ -71,6 +71,7 @@ static void sleep_until(const struct timespec *until)
 static void flush(uint32_t flag)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
+	int64_t began_ns;
 
 	etl_graph_nodes_flush();
 	etl_nccl_flush();
@@ -82,9 +83,11 @@ static void flush(uint32_t flag)
 	etl_sass_metrics_flush();
 	if (etl_recording_is_lost())
 		return; /* what CUPTI holds is the other's */
+	began_ns = etl_now_ns();
 	etl_injector.cupti.flush_all(flag);
 	etl_add(&segment->counters.flushes, 1);
-	etl_store(&segment->last_flush_ns, (uint64_t)etl_now_ns());
+	/* Only what came before it is known to be in it. */
+	etl_store(&segment->last_flush_ns, (uint64_t)began_ns);
 }
 
 /* Touches the pages of steps that are not in use yet: a first touch costs a page

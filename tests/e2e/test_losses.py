@@ -95,6 +95,17 @@ def test_a_driver_that_hangs_does_not_keep_the_program(capturer: Capturer) -> No
     assert capture.status == 0
 
 
+def test_threads_that_call_cuda_while_the_program_ends_are_no_other_client(
+    capturer: Capturer,
+) -> None:
+    """CUPTI holds a buffer in the end, but one that it asked for during the last flush."""
+    capture = capturer.run(fake={"still_called": 1}, launches=10)
+    (loss,) = capture.losses()["not_flushed"]
+    assert loss["records"] is None
+    assert loss["detail"].startswith("threads of the program still called CUDA while it ended")
+    assert (capture.status, capture.count("kernel")) == (0, 10)
+
+
 def test_what_was_flushed_outlives_a_kill(capturer: Capturer, tmp_path: Path) -> None:
     until = tmp_path / "until"
     words, env, trace, log = capturer.prepare(

@@ -121,7 +121,7 @@ struct options {
     uint32_t version, late_ms, slow_ms, drop_every, unknown_every, correlation, stuck, devices;
     uint32_t graph_every, graph_nodes, pool;
     bool per_thread, unknown_refuse, other_client, moving_names, at_exit, check_zero;
-    bool play_all, log_rows;
+    bool play_all, log_rows, still_called;
     const char *play, *log, *fail;
 };
 extern struct options options;

@@ -201,6 +201,8 @@ static struct buffer *detach(struct queue *queue, bool with_current, bool forced
     if (with_current && queue->current != NULL && queue->current->records != 0 &&
         (forced || queue->current->incomplete == 0))
         retire_current(queue);
+    if (forced && options.still_called && queue->current == NULL) /* by its thread, meanwhile */
+        queue->current = request(queue, atomic_load(&queue->subscriber->set));
     for (struct buffer **place = &queue->full; *place != NULL;) {
         struct buffer *buffer = *place;
         if (buffer->incomplete == 0 || forced) {

@@ -53,6 +53,7 @@ __attribute__((constructor)) static void load(void) {
     options.devices = number_option("FAKE_CUPTI_DEVICES", 1);
     options.moving_names = is_option("FAKE_CUPTI_NAMES", "moving");
     options.at_exit = number_option("FAKE_CUPTI_AT_EXIT", 0) != 0;
+    options.still_called = number_option("FAKE_CUPTI_STILL_CALLED", 0) != 0;
     options.check_zero = number_option("FAKE_CUPTI_CHECK_ZERO", 1) != 0;
     options.play = text_option("FAKE_CUPTI_PLAY");
     options.play_all = number_option("FAKE_CUPTI_PLAY_ALL", 0) != 0;

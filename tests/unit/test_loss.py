@@ -128,6 +128,17 @@ def test_names_that_did_not_come_whole() -> None:
         ({"state": FINISHED, "taken_ns": 50, "regained_ns": 80}, "other_client", (50, 80)),
         ({"state": FINISHED, "held": 2}, "other_client", (END, END)),
         ({"state": FINISHED, "held": 2, "first_held_ns": 5}, "other_client", (5, END)),
+        (
+            {"state": FINISHED, "held": 2, "first_held_ns": 5, "last_flush_ns": 6},
+            "other_client",
+            (5, END),
+        ),
+        # A buffer that CUPTI asked for after the last flush had begun.
+        (
+            {"state": FINISHED, "held": 2, "first_held_ns": 6, "last_flush_ns": 6},
+            "not_flushed",
+            (6, END),
+        ),
     ],
 )
 def test_what_cannot_be_counted_has_an_interval(

@@ -125,7 +125,7 @@ struct etl_segment {
 	_Atomic uint32_t steps_live;
 	_Atomic uint32_t layout_generation; /* counts changes of `stride` and `layouts` */
 	_Atomic uint64_t sequence;
-	_Atomic uint64_t last_flush_ns; /* end of the last cuptiActivityFlushAll */
+	_Atomic uint64_t last_flush_ns; /* begin of the last cuptiActivityFlushAll that has ended */
 	_Atomic uint64_t last_return_ns; /* when CUPTI last returned a buffer */
 	_Atomic uint64_t finished_ns;
 	/* Another CUPTI client has had our records since, and until (0: still has). */
