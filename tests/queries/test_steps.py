@@ -220,6 +220,9 @@ def test_steps_on_a_gpu_for_which_other_threads_ask(trace: MakeTrace) -> None:
         ([900, 100, 900, 880, 100, 101, 100, 99, 100, 100, 101, 100], 4),
         # What becomes slower has not warmed up.
         ([100] * 10 + [150] * 10, 0),
+        ([900] + [100] * 9 + [150] * 10, 1),
+        # One that did hardly anything is not its beginning.
+        ([10, 900, 100, 100, 101, 99, 100, 102, 98, 100], 2),
         # Of few steps, the later half says little of how much they differ.
         ([900, 97, 92, 86, 77, 77], 2),
         ([900, 120, 101, 90, 66, 90], 2),

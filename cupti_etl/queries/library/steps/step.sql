@@ -4,10 +4,10 @@
 --   kernels (_step_guess). A step is on the GPU from the first activity that it asked for to that
 --   of the next step. Where ranges may be a part of a step (is_part), what comes after the last has
 --   begun is none, unless they take most of the step. The steady state begins with the first step,
---   of the first half, from which on steps take as long as those of the later half do (their
---   median, give or take 4 deviations or a tenth; a quarter of fewer than 5; of two steps, twice
---   its length), if those before took longer; in processes or GPUs with as many steps, as ranks
---   have, with the latest of these.
+--   of the first half, from which on steps take no longer than those of the later half do (their
+--   median and 4 deviations or a tenth; a quarter of fewer than 5; of two steps, twice its length),
+--   nor less than half as long, if those before took longer; in processes or GPUs with as many
+--   steps, as ranks have, with the latest of these.
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
 --   layers of a model are as regular as steps: see confidence. Where no period is found there is
@@ -63,7 +63,7 @@ later AS (
     WHERE step >= n // 2
     GROUP BY process_id, gpu
 ),
--- Where a step takes as long as these do, and of the next four, or fewer at the end, all but one.
+-- Where a step takes no longer than these, and of the next four, or fewer at the end, all but one.
 settled AS (
     SELECT process_id, gpu, min(step) AS first_step
     FROM (
@@ -72,7 +72,8 @@ settled AS (
                    ROWS BETWEEN CURRENT ROW AND 4 FOLLOWING
                ) AS unlike
         FROM (
-            SELECT numbered.*, abs(end_ns - start_ns - median_ns) <= spread_ns AS is_like
+            SELECT numbered.*, end_ns - start_ns BETWEEN least(median_ns / 2, median_ns - spread_ns)
+                       AND median_ns + spread_ns AS is_like
             FROM numbered
             JOIN later ON later.process_id = numbered.process_id AND later.gpu = numbered.gpu
         )
