@@ -106,6 +106,31 @@ def test_memory_in_use_over_time(trace: MakeTrace) -> None:
     )
 
 
+def test_memory_of_a_context_that_was_reset_is_not_in_use_with_what_took_its_place(
+    trace: MakeTrace,
+) -> None:
+    """cudaDeviceReset releases it, and nobody records that."""
+    opened = trace(
+        memory="""
+            process_id device_id memory_kind operation  timestamp_ns address bytes
+            1          0         device      allocation 100          1000    64
+            1          0         device      allocation 200          1000    32
+            1          0         device      release    300          1000    32
+        """
+    )
+    assert_rows(
+        opened.query("memory_timeline"),
+        """
+        timestamp_ns change_bytes in_use_bytes allocations is_peak
+        100          64           64           1           true
+        200          -64          0            0           false
+        200          32           32           1           false
+        300          -32          0            0           false
+        """,
+    )
+    assert_rows(opened.query("memory_leaks"), "bytes")
+
+
 def test_what_was_allocated_at_no_known_time_is_at_no_peak(trace: MakeTrace) -> None:
     opened = trace(
         memory="""

@@ -78,4 +78,4 @@ SELECT process_id, device_id, memory_kind, timestamp_ns, change_bytes,
            PARTITION BY process_id, device_id, memory_kind ORDER BY in_use_bytes DESC, timestamp_ns
        ) = 1 AS is_peak
 FROM running
-ORDER BY timestamp_ns, process_id, device_id, memory_kind
+ORDER BY timestamp_ns, process_id, device_id, memory_kind, step
