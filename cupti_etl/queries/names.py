@@ -20,6 +20,7 @@ QueryName = Literal[
     "finding_attention",
     "finding_autotuning",
     "finding_blocking_copies",
+    "finding_blocking_launches",
     "finding_communication",
     "finding_copies",
     "finding_fusion",

@@ -10,6 +10,8 @@
 --   queue_ns BIGINT [ns]: From its return to the kernel's start; 0 if the kernel began before.
 --   kernel_ns BIGINT [ns]: Duration of the kernel.
 --   is_early BOOLEAN: Whether the kernel began before the call returned.
+--   waited_ns BIGINT [ns]: From the kernel's begin to the call's return, if the kernel had ended by
+--     then; NULL if it had not.
 WITH first_of_graph AS (
     SELECT process_id, correlation_id, any_value(api_name) AS api_name,
            api_start_ns, any_value(api_end_ns) AS api_end_ns,
@@ -23,7 +25,8 @@ WITH first_of_graph AS (
 )
 SELECT process_id, device_id, api_name, name, api_end_ns - api_start_ns AS api_ns,
        greatest(start_ns - api_end_ns, 0) AS queue_ns, end_ns - start_ns AS kernel_ns,
-       start_ns < api_end_ns AS is_early
+       start_ns < api_end_ns AS is_early,
+       CASE WHEN end_ns <= api_end_ns THEN api_end_ns - start_ns END AS waited_ns
 FROM (
     SELECT process_id, device_id, api_name, name, api_start_ns, api_end_ns, start_ns, end_ns
     FROM launch_to_gpu
