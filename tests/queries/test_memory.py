@@ -61,9 +61,9 @@ def test_runs_of_small_copies(trace: MakeTrace) -> None:
     assert_rows(
         opened.query("memcpy_small"),
         """
-        copy_kind copies small_pct runs in_runs longest_run fixed_ns saved_ns
-        HtoD      4      80        1    3       3           10       20
-        DtoH      1      100       0    0       0           10       0
+        copy_kind copies small_pct runs in_runs longest_run fixed_ns before_ns saved_ns
+        HtoD      4      80        1    3       3           10       180       200
+        DtoH      1      100       0    0       0           10       0         0
         """,
     )
 
@@ -75,7 +75,10 @@ def test_copies_with_a_kernel_between_them_are_no_run(trace: MakeTrace) -> None:
     )
     kernels = "process_id device_id start_ns end_ns name"
     opened = trace(memcpy=copies, kernel=f"{kernels}\n1 0 220 290 a\n1 0 405 900 b")
-    assert_rows(opened.query("memcpy_small"), "copies runs in_runs longest_run\n6 2 6 3")
+    assert_rows(
+        opened.query("memcpy_small"),
+        "copies runs in_runs longest_run fixed_ns before_ns\n6 2 6 3 10 270",
+    )
     between = "".join(f"\n1 0 {at * 100 + 20} {at * 100 + 90} a" for at in range(6))
     opened = trace(memcpy=copies, kernel=kernels + between)
     assert_rows(opened.query("memcpy_small"), "copies runs in_runs saved_ns\n6 0 0 0")

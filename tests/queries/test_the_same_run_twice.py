@@ -103,8 +103,8 @@ def test_findings(ran: Trace) -> None:
         # One block fits on each of 132 multiprocessors.
         "finding_small_grids": (40 * 1000 + 3 * 3000) // 2,
         "finding_copies": 80 * 200,
-        # Of the two between a kernel and the next.
-        "finding_small_copies": 40 * 200,
+        # Of the two between a kernel and the next, the second and the time before it.
+        "finding_small_copies": 40 * (200 + 300),
         "finding_slow_executions": 3 * 3000,
     }
 

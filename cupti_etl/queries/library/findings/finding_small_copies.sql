@@ -6,18 +6,20 @@
 -- advice: gather them into one copy
 -- shown: memcpy_small
 WITH runs AS (
-    SELECT process_id, device_id, copy_kind, count(*) AS n
+    SELECT process_id, device_id, copy_kind, count(*) AS n, sum(before_ns) AS before_ns
     FROM _small_copy()
     GROUP BY process_id, device_id, context_id, stream_id, copy_kind, run
     HAVING count(*) >= 2
 ),
 sums AS (
-    SELECT gpu.gpu, copy_kind, count(*) AS runs, sum(n) AS in_runs
+    SELECT gpu.gpu, copy_kind, count(*) AS runs, sum(n) AS in_runs,
+           sum(runs.before_ns) AS before_ns
     FROM runs
     LEFT JOIN gpu ON gpu.process_id = runs.process_id AND gpu.device_id = runs.device_id
     GROUP BY gpu.gpu, copy_kind
 )
-SELECT gpu, TRY_CAST((sums.in_runs - sums.runs) * fixed_ns AS BIGINT) AS saved_ns,
+SELECT gpu,
+       TRY_CAST((sums.in_runs - sums.runs) * fixed_ns + sums.before_ns AS BIGINT) AS saved_ns,
        concat(max(sums.in_runs) OVER kind, ' copies ', sums.copy_kind, ' in ',
               max(sums.runs) OVER kind, ' runs') AS culprit
 FROM sums

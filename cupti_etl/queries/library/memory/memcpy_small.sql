@@ -2,9 +2,9 @@
 --
 -- computed: From _small_copy. The fixed cost of a copy is the 10th percentile of the durations of
 --   all its direction's small copies, an upper bound of what a copy of nothing would take. saved_ns
---   is that for every copy of a run but the first.
+--   is that for every copy of a run but the first, and the time before it in which no kernel ran.
 -- requires: memcpy
--- limits: Memsets between the copies are not seen. The host saves launches too.
+-- limits: Memsets between the copies are not seen.
 -- parameters:
 --   max_bytes BIGINT = 65536 [bytes]: Largest copy that is small.
 -- columns:
@@ -18,6 +18,7 @@
 --   longest_run BIGINT [copies]: Copies of the longest.
 --   fixed_ns DOUBLE [ns]: Fixed cost of a copy.
 --   fixed_pct DOUBLE [%]: fixed_ns times copies as a share of total_ns.
+--   before_ns BIGINT [ns]: Between the copies of runs, without kernels that ran then.
 --   saved_ns BIGINT [ns]: Time saved if each run were one copy.
 WITH small AS (
     FROM _small_copy(max_bytes := max_bytes)
@@ -36,7 +37,8 @@ run_sums AS (
 sums AS (
     SELECT copy_kind, count(*) AS copies, TRY_CAST(sum(bytes) AS BIGINT) AS bytes,
            TRY_CAST(sum(duration_ns) AS BIGINT) AS total_ns,
-           quantile_cont(duration_ns, 0.1) AS fixed_ns
+           quantile_cont(duration_ns, 0.1) AS fixed_ns,
+           TRY_CAST(sum(before_ns) AS BIGINT) AS before_ns
     FROM small
     GROUP BY copy_kind
 ),
@@ -50,7 +52,8 @@ SELECT sums.copy_kind, sums.copies, 100.0 * sums.copies / everything.copies AS s
        bytes, total_ns, coalesce(runs, 0) AS runs, coalesce(in_runs, 0) AS in_runs,
        coalesce(longest_run, 0) AS longest_run, fixed_ns,
        100.0 * fixed_ns * sums.copies / nullif(total_ns, 0) AS fixed_pct,
-       TRY_CAST(coalesce((in_runs - runs) * fixed_ns, 0) AS BIGINT) AS saved_ns
+       before_ns,
+       TRY_CAST(coalesce((in_runs - runs) * fixed_ns, 0) + before_ns AS BIGINT) AS saved_ns
 FROM sums
 JOIN everything ON everything.copy_kind = sums.copy_kind
 LEFT JOIN run_sums ON run_sums.copy_kind = sums.copy_kind
