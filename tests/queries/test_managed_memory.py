@@ -1,4 +1,4 @@
-"""Managed memory that moves while kernels run."""
+"""Managed memory that is not where kernels run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def test_kernels_wait_for_memory_that_moves(trace: MakeTrace) -> None:
             1          0         300      400    k
             1          1         0        400    k
         """,
-        # Of GPU 0: 100 to 150, 190 to 200 and 390 to 400; what the program asked for it awaits.
+        # Of GPU 0: 100 to 150, 190 to 200, 300 to 310 and 390 to 400; what the program asked for it
+        # awaits.
         unified_memory="""
             process_id counter             migration_cause start_ns end_ns bytes src_device_id dst_device_id
             1          bytes_transfer_HtoD coherence       50       120    8     -             0
@@ -34,10 +35,10 @@ def test_kernels_wait_for_memory_that_moves(trace: MakeTrace) -> None:
         """,  # noqa: E501
     )
     assert_rows(
-        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 70 'most of it HtoD'"
+        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 80 'most of it HtoD'"
     )
     texts = [(each.saved_ns, each.text) for each in find(opened)]
-    assert texts[0] == (70, "GPU 0: kernels while managed memory moves, most of it HtoD")
+    assert texts[0] == (80, "GPU 0: kernels wait for managed memory, most of it HtoD")
     assert_rows(
         opened.sql("SELECT subject, value, detail FROM run_summary WHERE section = 'copies'"),
         """
@@ -45,6 +46,24 @@ def test_kernels_wait_for_memory_that_moves(trace: MakeTrace) -> None:
         "managed HtoD" 32    "5 moves, 0.1131 GB/s"
         "managed DtoH" 4     "1 move, 0.05714 GB/s"
         """,
+    )
+
+
+def test_page_faults_last_longer_than_what_they_move(trace: MakeTrace) -> None:
+    opened = trace(
+        device=DEVICES,
+        kernel="process_id device_id start_ns end_ns name\n 1 0 100 200 k",
+        unified_memory="""
+            process_id counter             start_ns end_ns src_device_id dst_device_id
+            1          gpu_page_fault      105      150    0             -
+            1          bytes_transfer_HtoD 130      140    -             0
+            1          gpu_page_fault      150      190    0             -
+            1          bytes_transfer_HtoD 170      195    -             0
+        """,
+    )
+    assert_rows(
+        opened.query("finding_managed_memory"),
+        "gpu saved_ns culprit\n 0 90 'most of it in page faults'",
     )
 
 

@@ -1,10 +1,11 @@
--- How long managed memory moved while kernels ran, which then wait for it.
+-- How long kernels waited for managed memory that was not where they ran.
 --
--- computed: The union of the moves between a GPU and others or the host, as far as kernels ran on
---   it meanwhile (union), without moves that the program asked for. The culprit is the direction
---   with most of that time.
+-- computed: The union of the page faults of a GPU and of the moves between it and others or the
+--   host, as far as kernels ran on it meanwhile (union), without moves that the program asked for.
+--   The culprit is what most of that time was of: faults, or moves in a direction.
 -- requires: unified_memory, _busy_interval
--- finding: kernels while managed memory moves (measured)
+-- limits: What the host waits for in page faults of its own is not recorded.
+-- finding: kernels wait for managed memory (measured)
 -- advice: prefetch it before they run (cudaMemPrefetchAsync), or use cudaMalloc and copies
 -- shown: unified_memory_migration
 WITH moves AS (
@@ -17,15 +18,15 @@ WITH moves AS (
     JOIN gpu
         ON gpu.process_id = moved.process_id
         AND gpu.device_id = coalesce(dst_device_id, src_device_id)
-    WHERE starts_with(counter, 'bytes_transfer') AND end_ns > start_ns
-        AND migration_cause IS DISTINCT FROM 'user'
+    WHERE (starts_with(counter, 'bytes_transfer') OR counter = 'gpu_page_fault')
+        AND end_ns > start_ns AND migration_cause IS DISTINCT FROM 'user'
 ),
 running AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns
     FROM _busy_interval
     WHERE work = 'compute_or_communication'
 ),
--- Of the union, and of the moves of each direction.
+-- Of the union, and of the faults, and of the moves of each direction.
 edges AS (
     SELECT gpu, NULL AS counter, greatest(start_ns, coalesce(until_ns, start_ns)) AS at_ns,
            -1 AS sign
@@ -47,7 +48,8 @@ beside AS (
     GROUP BY edges.gpu, counter
 )
 SELECT gpu, any_value(ns) FILTER (WHERE counter IS NULL) AS saved_ns,
-       'most of it ' || replace(arg_min(counter, (-ns, counter)) FILTER (WHERE counter IS NOT NULL),
-                                'bytes_transfer_', '') AS culprit
+       'most of it ' || replace(replace(
+           arg_min(counter, (-ns, counter)) FILTER (WHERE counter IS NOT NULL),
+           'bytes_transfer_', ''), 'gpu_page_fault', 'in page faults') AS culprit
 FROM beside
 GROUP BY gpu
