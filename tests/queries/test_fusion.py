@@ -130,3 +130,26 @@ def test_a_softmax_far_from_a_product_is_no_attention(trace: MakeTrace, between:
     rows = "\n".join(f"1 0 7 {at * 100} {at * 100 + 50} {name}" for at, name in enumerate(names))
     opened = trace(kernel=f"process_id device_id stream_id start_ns end_ns name\n{rows}")
     assert opened.query("finding_attention").count() == 0
+
+
+FOREACH = "void multi_tensor_apply_kernel<TensorListMetadata<3>, {}<float, 3, 2, 0>, float>(int)"
+
+
+def test_an_optimizer_of_several_kernels(trace: MakeTrace) -> None:
+    """One that is fused takes as long as the two longest; norms are of other things."""
+    names = ("BinaryOpScalarFunctor", "UnaryOpFunctor", "TernaryOpScalarFunctor", "LpNormFunctor")
+    rows = "".join(
+        f"1 0 {i * 100} {i * 100 + 10 * (i + 1)} '{FOREACH.format(name)}'\n"
+        for i, name in enumerate(names)
+    )
+    head = "process_id device_id start_ns end_ns name\n"
+    device = "process_id device_id\n1 0"
+    assert_rows(
+        trace(kernel=head + rows, device=device).query("finding_optimizer"),
+        f"""
+        gpu saved_ns culprit                     kernel
+        0   10       "3 kernels, most of it in"  "{FOREACH.format("TernaryOpScalarFunctor")}"
+        """,
+    )
+    fewer = "".join(line + "\n" for line in rows.splitlines()[1:])
+    assert trace(kernel=head + fewer, device=device).query("finding_optimizer").count() == 0

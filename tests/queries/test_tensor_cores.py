@@ -19,6 +19,13 @@ PLAIN = (
     "ampere_sgemm_128x64_tn",
     "volta_scudnn_128x64_relu_interior_nn_v1",
 )
+DOUBLE = (
+    "cutlass_80_tensorop_d884gemm_64x32_16x4_tn_align1",
+    "cutlass_80_simt_dgemm_128x64_8x3_nn_align1",
+    "sm90_xmma_gemm_f64f64_f64f64_f64_nn_n_tilesize128x64x16_stage3_warpsize2x2x1_tensor16x8x8_execute_kernel__5x_cublas",
+    "volta_dgemm_64x64_nn",
+    "void implicit_convolve_dgemm<128, 6, 7, 3, 3, 5, 1, false, true, true>(int)",
+)
 OTHERS = (
     "cutlass_80_tensorop_s1688gemm_64x64_16x6_nn_align4",
     "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize32x32x64_stage3_warpsize2x2x1_tensor16x8x8_aligna4_alignc4_execute_kernel__5x_cublas",
@@ -26,16 +33,19 @@ OTHERS = (
     "ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x3_tn",
     "fmha_cutlassF_f32_aligned_64x64_rf_sm80",
     "volta_s884gemm_fp16_128x64_ldg8_nn",
+    "void groupedgemm_kernel<__half>(int)",
     "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)",
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL",
 )
 
 
 def test_names_that_say_so(trace: MakeTrace) -> None:
-    rows = "".join(f"1 0 {i * 10} {i * 10 + 5} '{name}'\n" for i, name in enumerate(PLAIN + OTHERS))
+    names = PLAIN + DOUBLE + OTHERS
+    rows = "".join(f"1 0 {i * 10} {i * 10 + 5} '{name}'\n" for i, name in enumerate(names))
     opened = trace(kernel=f"process_id device_id start_ns end_ns name\n{rows}")
-    found = opened.sql("SELECT mangled FROM kernel_rule WHERE is_plain_float").arrow()
-    assert sorted(found["mangled"].to_pylist()) == sorted(PLAIN)
+    for column, expected in ("is_plain_float", PLAIN), ("is_double", DOUBLE):
+        found = opened.sql(f"SELECT mangled FROM kernel_rule WHERE {column}").arrow()
+        assert sorted(found["mangled"].to_pylist()) == sorted(expected)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +76,34 @@ def test_what_tensor_cores_would_save(trace: MakeTrace, device: str, saved: int)
     assert (row["gpu"], row["culprit"]) == (0, "2 kernels, most of it in")
     assert saved <= row["saved_ns"] <= limit + 1
     assert row["kernel"] == "ampere_sgemm_128x64_tn"
+
+
+@pytest.mark.parametrize(
+    ("device", "saved"),
+    [
+        ("'NVIDIA H100 80GB HBM3'", round(2000 * (1 - 67.0 / 494.7))),
+        # What it can do with doubles is a 64th of what it can with floats, and not listed.
+        ("'NVIDIA GeForce RTX 4090'", 2000),
+    ],
+)
+def test_what_floats_would_save(trace: MakeTrace, device: str, saved: int) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns name
+            1          0         0        2000   volta_dgemm_64x64_nn
+            1          0         2000     3000   volta_sgemm_64x64_nn
+        """,
+        device=f"""
+            process_id device_id name
+            1          0         {device}
+        """,
+    )
+    (row,) = opened.query("finding_doubles").arrow().to_pylist()
+    assert row == {
+        "gpu": 0, "saved_ns": saved, "culprit": "all of it in", "kernel": "volta_dgemm_64x64_nn",
+    }  # fmt: skip
+    (row,) = opened.query("finding_tensor_cores").arrow().to_pylist()
+    assert row["kernel"] == "volta_sgemm_64x64_nn"
 
 
 @pytest.mark.parametrize("device", ["'NVIDIA GeForce RTX 4090 Laptop GPU'", "'Tesla P100'"])

@@ -21,8 +21,10 @@
 --     indices and positions), optimizer, quantization, sort, reduction, fft, copy (and changes of
 --     layout), random, elementwise, fused (by a compiler), or other.
 --   rule VARCHAR: The word that decided, "arguments" where it was those; NULL for other.
---   is_plain_float BOOLEAN: Whether it is a matrix product or convolution that says in its name
---     that it computes floats without tensor cores (simt, ffma, sgemm, scudnn and others).
+--   is_double BOOLEAN: Whether it is a matrix product or convolution that says in its name that it
+--     computes doubles (dgemm, f64f64 and others), with tensor cores or without.
+--   is_plain_float BOOLEAN: Whether it is one that says that it computes floats without tensor
+--     cores (simt, ffma, sgemm, scudnn and others).
 WITH rules AS (
     SELECT row_number() OVER () AS place, category, part, within, unnest(words) AS word
     FROM (VALUES
@@ -184,11 +186,17 @@ met AS (
         AND contains(own, within)
     GROUP BY mangled
 )
-SELECT texts.mangled, shown,
-       CASE WHEN is_told THEN 'communication' ELSE coalesce(met.category, 'other') END AS category,
-       CASE WHEN is_told THEN 'arguments' ELSE word END AS rule,
-       NOT is_told AND coalesce(met.category, '') IN ('gemm', 'convolution')
+SELECT mangled, shown, category, CASE WHEN is_told THEN 'arguments' ELSE word END AS rule,
+       category IN ('gemm', 'convolution')
+           AND regexp_matches(whole, '(^|[^a-z])[dz](gemm|884)|f64f64|_engine(_NHWC)?<double')
+           AS is_double,
+       category IN ('gemm', 'convolution') AND NOT is_double
            AND regexp_matches(whole, 'simt|ffma|sgemm|scudnn|engine_float|_engine(_NHWC)?<float')
            AS is_plain_float
-FROM texts
-LEFT JOIN met ON met.mangled = texts.mangled
+FROM (
+    SELECT texts.*, word,
+           CASE WHEN is_told THEN 'communication' ELSE coalesce(met.category, 'other') END
+               AS category
+    FROM texts
+    LEFT JOIN met ON met.mangled = texts.mangled
+)
