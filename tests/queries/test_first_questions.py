@@ -151,6 +151,38 @@ def test_layers_of_a_kind_are_compared(trace: MakeTrace) -> None:
     )
 
 
+def test_a_layer_that_is_a_part_of_itself_counts_once(trace: MakeTrace) -> None:
+    opened = trace(
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name
+            1          5         1         start 0            'nn.Module: GraphModule_0'
+            1          5         2         start 10           'nn.Module: GraphModule_0'
+            1          5         2         end   30           -
+            1          5         3         start 40           'nn.Module: GraphModule_0'
+            1          5         3         end   50           -
+            1          5         1         end   50           -
+            1          5         4         start 50           'nn.Module: GraphModule_0'
+            1          5         4         end   60           -
+        """,
+        api_call="""
+            process_id thread_id correlation_id domain  name             start_ns end_ns
+            1          5         1              runtime cudaLaunchKernel 15       20
+            1          5         2              runtime cudaLaunchKernel 32       34
+            1          5         3              runtime cudaLaunchKernel 52       54
+        """,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              100      120    a
+            1          0         2              120      170    a
+            1          0         3              170      200    a
+        """,
+    )
+    assert_rows(
+        opened.query("nvtx_layer"),
+        "layer         percent runs gpu_ns host_ns\n GraphModule_0 100     2    100    60",
+    )
+
+
 def test_numbers_in_the_names_of_copies_models_and_functions_are_of_no_layer(
     trace: MakeTrace,
 ) -> None:

@@ -8,7 +8,8 @@
 --   marker: no NVTX ranges were recorded.
 --   gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
--- limits: Names decide. Layers that lie in each other both count what the inner one asked for.
+-- limits: Names decide. Layers that lie in each other both count what the inner one asked for; of
+--   those of one name, the outermost alone counts.
 -- front: Which layer is slow?
 -- first: layer, percent, mean_gpu_ns, ratio, gpu_ns, exclusive_gpu_ns, runs, gpu
 -- chart: bars(layer, gpu_ns)
@@ -51,6 +52,14 @@ WITH layers AS (
                 'conv([123]d)?s?[ ._:#\[-]*[0-9]+([^0-9d]|$)'
             )
         )
+    -- What is a part of itself, as graphs of torch.fx are, would count twice.
+    WINDOW earlier AS (
+        PARTITION BY process_id, thread_id, name
+        ORDER BY start_ns, end_ns DESC NULLS FIRST, range_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
+    QUALIFY max(coalesce(end_ns, 9223372036854775807)) OVER earlier
+            >= greatest(coalesce(end_ns, 9223372036854775807), start_ns + 1) IS NOT TRUE
 ),
 everything AS (
     SELECT gpu, sum(exclusive_gpu_ns) AS gpu_ns FROM range_gpu GROUP BY gpu
