@@ -95,6 +95,37 @@ def test_changes_of_layout(trace: MakeTrace) -> None:
     )
 
 
+def test_what_miopen_does_around_convolutions_is_layout_and_nothing_to_fuse(
+    trace: MakeTrace,
+) -> None:
+    # A model in NCHW on a GPU of AMD: to NHWC, a clear and a cast around the convolution, back.
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        40     batched_transpose_32x32_half
+            1          0         7         40       60     batched_transpose_16x32_half
+            1          0         7         60       70     SubTensorOpWithScalar1d
+            1          0         7         70       170    igemm_wrw_gtcx3_nhwc_bf16_bx0
+            1          0         7         170      180    SubTensorOpWithCastTensor1d
+            1          0         7         180      210    batched_transpose_32x32_half
+            1          0         7         300      305    transpose_CNHW2NCHW_V2_2D_WG_off64
+            1          0         7         400      410    SubTensorOpWithCastTensor1d
+            1          0         7         410      420    {MUL}
+            1          0         7         420      430    SubTensorOpWithScalar1d
+        """,
+    )
+    assert_rows(
+        opened.query("finding_layout"),
+        """
+        saved_ns culprit                    kernel
+        95       '4 kernels, most of it in' batched_transpose_32x32_half
+        """,
+    )
+    assert opened.query("finding_fusion").count() == 0
+    categories = {row["mangled"]: row["category"] for row in opened.query("kernel_rule")}
+    assert categories["batched_transpose_16x32_half"] == "copy"
+
+
 SOFTMAX = "'void (anonymous namespace)::softmax_warp_forward<float, float, float, 10>(int)'"
 LOSS = "'void at::native::cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>(int)'"
 

@@ -3,7 +3,8 @@
 -- computed: Of each two kernels that follow one another in a stream, if both are elementwise, a
 --   copy, random numbers or a reduction and have different names, the shorter mean duration: fused,
 --   its data would be read and written with those of the other. Of several GPUs each has as much of
---   it as of the executions of the first. The culprit is the pair with most of it.
+--   it as of the executions of the first. The culprit is the pair with most of it. Changes of
+--   layout (finding_layout) and other steps of convolutions do not count.
 -- requires: kernel
 -- limits: Whether the two work on the same data is not known. Repetitions of one kernel are not
 --   counted, as they often work on different data.
@@ -12,7 +13,11 @@
 -- shown: kernel_sequences
 -- label: kernel = kernel(kernel)
 WITH passing AS (
-    FROM _kernel_mean WHERE category IN ('elementwise', 'copy', 'random', 'reduction')
+    FROM _kernel_mean
+    -- What a convolution does around its kernel is in a library, where nothing can fuse it.
+    ANTI JOIN (FROM kernel_rule WHERE is_layout OR starts_with(shown, 'SubTensorOp'))
+        ON mangled = name
+    WHERE category IN ('elementwise', 'copy', 'random', 'reduction')
 ),
 pairs AS (
     SELECT first, second, count, count * least(a.mean_ns, b.mean_ns) AS saved_ns,

@@ -1,11 +1,12 @@
 -- How long each GPU changed the order of channels, which convolutions wanted otherwise.
 --
--- computed: Time of kernels with NCHW and NHWC in their names, of cuDNN, MIOpen and others, no more
+-- computed: Time of kernels that are is_layout (kernel_rule), of cuDNN, MIOpen and others, no more
 --   than the GPU computed. The culprit is the one with most of it.
 -- requires: kernel
 -- finding: convolutions change the layout of their data (measured)
 -- advice: keep it with channels last (in PyTorch both the model and what goes into it
---   .to(memory_format=torch.channels_last)), as tensor cores want it
+--   .to(memory_format=torch.channels_last), on GPUs of AMD with PYTORCH_MIOPEN_SUGGEST_NHWC=1), as
+--   tensor cores want it
 -- shown: kernel_summary
 -- label: kernel = kernel(kernel)
 SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) AS BIGINT) AS saved_ns,
@@ -14,5 +15,5 @@ SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) AS BIGINT
 FROM _kernel_time AS times
 JOIN kernel_rule ON mangled = name
 JOIN busy_breakdown AS busy ON busy.gpu = times.gpu
-WHERE rule IN ('nchwtonhwc', 'nhwctonchw', 'nchw2nhwc', 'nhwc2nchw', 'nchwtofolded')
+WHERE is_layout
 GROUP BY times.gpu

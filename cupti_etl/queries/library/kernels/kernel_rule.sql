@@ -25,6 +25,7 @@
 --     computes doubles (dgemm, f64f64 and others), with tensor cores or without.
 --   is_plain_float BOOLEAN: Whether it is one that says that it computes floats without tensor
 --     cores (simt, ffma, sgemm, scudnn and others).
+--   is_layout BOOLEAN: Whether it is a copy that changes the order of channels for a convolution.
 WITH rules AS (
     SELECT row_number() OVER () AS place, category, part, within, unnest(words) AS word
     FROM (VALUES
@@ -129,12 +130,16 @@ WITH rules AS (
         'cumsum', 'cumprod', '_sum_', 'mean_', 'moments', 'bincount', 'runlength', 'run_length',
         'nonzero', 'flag_kernel', 'deviceselect', 'partition', 'compact', 'segment',
         'asum', 'nrm2', '^_cleanup_$']),
+    -- A copy. MIOpen's batched_transpose_32x32_half is around its convolutions alone.
+    ('layout', 'own', '', ['nchwtonhwc', 'nhwctonchw', 'nchw2nhwc', 'nhwc2nchw', 'nchwtofolded',
+        'nchw2cnhw', 'cnhw2nchw']),
+    ('layout', 'own', '^_batched_transpose_', ['_4x', '_16x', '_32x', '_64x', '_128x', '_256x']),
     ('copy', 'own', '', ['copy', 'transpos', 'permut', 'catarray', 'memcpy', 'memset', 'fill',
         'chunk_cat', 'concat', 'cat_', 'split_with_sizes', 'slice', 'stack', 'flip', '_roll_',
-        'repeat', 'expand', 'compute_cuda_kernel', 'pad_', 'padding', 'nchwtonhwc', 'nhwctonchw',
-        'nchw2nhwc', 'nhwc2nchw', 'nchwtofolded', 'tensor_transform', 'tensortransform', 'reformat',
-        'layout', 'convert', 'cast', 'unpack', 'pack_', 'arange', 'linspace', 'zero', 'strided',
-        'tril', 'triu', 'unfold', 'swizzle', 'shuffle', 'swapdimension']),
+        'repeat', 'expand', 'compute_cuda_kernel', 'pad_', 'padding', 'tensor_transform',
+        'tensortransform', 'reformat', 'layout', 'convert', 'cast', 'unpack', 'pack_', 'arange',
+        'linspace', 'zero', 'strided', 'tril', 'triu', 'unfold', 'swizzle', 'shuffle',
+        'swapdimension']),
     ('copy', 'whole', '', ['direct_copy', 'fillfunctor', 'copy_kernel', 'arange']),
     ('elementwise', 'own', '', ['elementwise', 'pointwise', 'vectorized', 'axpy', 'activation',
         'unrolled', 'act_and_mul', 'silu', 'gelu', 'relu', 'swiglu', 'sigmoid', 'tanh', 'clamp',
@@ -186,17 +191,18 @@ met AS (
         AND contains(own, within)
     GROUP BY mangled
 )
-SELECT mangled, shown, category, CASE WHEN is_told THEN 'arguments' ELSE word END AS rule,
-       category IN ('gemm', 'convolution')
+SELECT mangled, shown, CASE kind WHEN 'layout' THEN 'copy' ELSE kind END AS category,
+       CASE WHEN is_told THEN 'arguments' ELSE word END AS rule,
+       kind IN ('gemm', 'convolution')
            AND regexp_matches(whole, '(^|[^a-z])[dz](gemm|884)|f64f64|_engine(_NHWC)?<double')
            AS is_double,
-       category IN ('gemm', 'convolution') AND NOT is_double
+       kind IN ('gemm', 'convolution') AND NOT is_double
            AND regexp_matches(whole, 'simt|ffma|sgemm|scudnn|engine_float|_engine(_NHWC)?<float')
-           AS is_plain_float
+           AS is_plain_float,
+       kind = 'layout' AS is_layout
 FROM (
     SELECT texts.*, word,
-           CASE WHEN is_told THEN 'communication' ELSE coalesce(met.category, 'other') END
-               AS category
+           CASE WHEN is_told THEN 'communication' ELSE coalesce(met.category, 'other') END AS kind
     FROM texts
     LEFT JOIN met ON met.mangled = texts.mangled
 )
