@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from cupti_etl.analysis.report import Report, Section, Timeline, failures
+from cupti_etl.analysis.report import Report, Section, Timeline
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.svg import chart
 from cupti_etl.render.table import Shown
@@ -41,13 +41,7 @@ def html(report: Report) -> str:
     if report.part:
         lines.append(f"<p>Part of the trace: {html_text(report.part)}.</p>")
     lines.append(f"<p>Capture: {html_text(report.verdict)}.</p>")
-    if report.losses:
-        lines.append(
-            f'<p class="warning">The capture has losses ({html_text(report.losses)}):'
-            " numbers may be too small.</p>"
-        )
-    if report.failed:
-        lines.append(f'<p class="warning">{html_text(failures(report))}</p>')
+    lines += [f'<p class="warning">{html_text(each)}</p>' for each in report.warnings]
     lines += _findings(report)
     if report.timeline:
         lines += _timeline(report.timeline)

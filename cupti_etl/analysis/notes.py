@@ -27,6 +27,7 @@ _TELLS_LOSSES = "capture_health"
 # What has operators and ranges, which are in the part in which the host was in them.
 _RANGES = ("pytorch", "ranges", "jax")
 _MUCH_PCT = 5
+_ERRORS = 3
 # What the names of parameters begin with below which a row is left out.
 _THRESHOLD = "min_"
 # How to capture what is missing, with no word for who imports.
@@ -103,6 +104,15 @@ def losses(trace: Trace) -> str:
     return ", ".join(
         f"{row['cause']} {'?' if row['records'] is None else row['records']}" for row in rows
     )
+
+
+def failed_calls(trace: Trace) -> str:
+    """Which calls failed, the most first: ``21 of cudaLaunchKernel (invalid PTX, 218)``."""
+    rows = sorted(trace.query("_failed_call"), key=lambda row: (-row["calls"], row["name"]))
+    return ", ".join(
+        f"{row['calls']:,} of {row['name']} ({row['told'] or 'error'}, {row['return_value']})"
+        for row in rows[:_ERRORS]
+    ) + (f" and {len(rows) - _ERRORS} more errors" if len(rows) > _ERRORS else "")
 
 
 def notes(

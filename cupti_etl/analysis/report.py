@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.findings import Finding, find, none
-from cupti_etl.analysis.notes import guessed, losses, outside, why_empty
+from cupti_etl.analysis.notes import failed_calls, guessed, losses, outside, why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
 from cupti_etl.queries.catalog import library
@@ -153,6 +153,7 @@ class Report:
         part: what part of the trace it is about, in words; "" for all of it.
         verdict: of capture_health.
         losses: what was lost, by cause; "" if nothing.
+        errors: calls that failed; "" if none did.
         findings: the largest first.
         none: what is said where there is none.
         sections: in the order of the page.
@@ -164,11 +165,22 @@ class Report:
     part: str
     verdict: str
     losses: str
+    errors: str
     findings: Sequence[Finding]
     none: str
     sections: Sequence[Section]
     timeline: Timeline | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        """What is to be known before anything else, in sentences."""
+        if self.losses:
+            yield f"The capture has losses ({self.losses}): numbers may be too small."
+        if self.errors:
+            yield f"Calls failed, so what they asked for did not run: {self.errors}."
+        if self.failed:
+            yield f"Not answered, see each of them: {', '.join(self.failed)}."
 
     @property
     def shown(self) -> Sequence[Section]:
@@ -212,13 +224,17 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
         if section:
             sections.append(section)
     progress("Findings")
-    verdict, lost = "what it holds is not known", ""
+    verdict, lost, errors = "what it holds is not known", "", ""
     try:
         health = trace.whole.query("capture_health")
         (row,) = (row for row in health if row["section"] == "verdict")
         verdict, lost = row["subject"], losses(trace.whole)
     except EtlError as error:
         failed["capture_health"] = error.message
+    try:
+        errors = failed_calls(trace.whole)
+    except EtlError as error:
+        failed["run_summary"] = error.message
     findings = find(trace, failed, known)
     nothing = "None." if "busy_breakdown" in failed else none(trace)
     progress("Timeline")
@@ -228,7 +244,9 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     except EtlError as error:
         failed["utilization_timeline"] = error.message
     part = "; ".join((trace.says, *outside(trace)))
-    return Report(_name(trace), part, verdict, lost, findings, nothing, sections, timeline, failed)
+    return Report(
+        _name(trace), part, verdict, lost, errors, findings, nothing, sections, timeline, failed
+    )
 
 
 def _name(trace: Trace) -> str:
@@ -296,11 +314,6 @@ def _timeline(trace: Trace) -> Timeline | None:
     return Timeline(levels, steps[:_STEPS])
 
 
-def failures(report: Report) -> str:
-    """What could not be answered, in a sentence."""
-    return f"Not answered, see each of them: {', '.join(report.failed)}."
-
-
 def markdown(report: Report) -> str:
     """The report as Markdown."""
     return _page(report, markdown_text, markdown_lines, strong="**", code="`", before=" ")
@@ -332,11 +345,8 @@ def _page(
     lines = [f"# {text(report.name)}", ""]
     lines += [f"Part of the trace: {text(report.part)}.", ""] if report.part else []
     lines += [f"Capture: {text(report.verdict)}.", ""]
-    if report.losses:
-        lost = f"The capture has losses ({report.losses}): numbers may be too small."
-        lines += [f"{strong}{text(lost)}{strong}", ""]
-    if report.failed:
-        lines += [f"{strong}{text(failures(report))}{strong}", ""]
+    for warning in report.warnings:
+        lines += [f"{strong}{text(warning)}{strong}", ""]
     lines += ["## Findings", ""]
     lines += [
         f"{at}. {strong}{duration(each.saved_ns)}{strong}, {each.percent:.0f} % ({each.sure}):"

@@ -151,6 +151,7 @@ _EMPTY = {
     "_first_launch", "_send_wait", "finding_send_wait", "_freeing_call", "finding_loading",
     "finding_attention", "finding_fusion", "finding_layout", "finding_tensor_cores",
     "finding_blocking_launches", "finding_doubles", "finding_optimizer", "_slower_product",
+    "_failed_call",
 }  # fmt: skip
 
 

@@ -120,3 +120,25 @@ def test_a_report_of_several_traces_names_them(tmp_path: Path) -> None:
     ]
     assert invoke("report", *paths[:2]).startswith("# a, b\n")
     assert invoke("report", *paths).startswith("# a, b, c, d and 2 more\n")
+
+
+@pytest.mark.parametrize("name", ["report.md", "report.html"])
+def test_calls_that_failed_are_said_before_anything_else(tmp_path: Path, name: str) -> None:
+    # Where no kernel runs, a program is fast, and a copy takes all of its time.
+    path = write_trace(
+        tmp_path / "run",
+        memcpy="process_id device_id start_ns end_ns copy_kind bytes\n 1 0 10 20 HtoD 4",
+        api_call="""
+            process_id correlation_id domain  name             start_ns end_ns return_value
+            1          1              runtime cudaLaunchKernel 1        2      222
+            1          2              runtime cudaLaunchKernel 3        4      222
+            1          3              runtime cudaMemcpy       5        25     0
+            1          4              runtime cudaMemcpyAsync  26       27     1
+        """,
+    )
+    page = tmp_path / name
+    invoke("report", str(path), "-o", str(page))
+    assert (
+        "Calls failed, so what they asked for did not run: 2 of cudaLaunchKernel (PTX of a toolkit"
+        " that is newer than the driver, 222), 1 of cudaMemcpyAsync (error, 1)."
+    ) in page.read_text().split("Findings")[0]

@@ -2,8 +2,8 @@
 --
 -- computed: One row a fact. Wall time is that of the capture, of a command or of the block of a
 --   program, if all of it is there, else that of what was traced. Busy time is a union
---   (busy_breakdown); times of kernels and copies are sums of durations. Errors are those of CUDA
---   after which something did not run (cudaError_t of the CUDA Runtime API).
+--   (busy_breakdown); times of kernels and copies are sums of durations. Errors are those of calls
+--   after which something did not run (_failed_call).
 -- materialized: Few rows, of all that ran.
 -- limits: See capture_health for what is missing from the trace.
 -- front: What ran, for how long, and what took the time?
@@ -100,25 +100,8 @@ FROM (
     WHERE starts_with(counter, 'bytes_transfer')
     GROUP BY counter
     UNION ALL
-    -- Others are answers to questions, as whether an address is the device's.
-    SELECT 8, -count(*), 'errors', name, count(*)::DOUBLE, 'calls',
+    SELECT 8, -calls, 'errors', name, calls::DOUBLE, 'calls',
            concat('failed: ', coalesce(told, 'error'), ' (', return_value, ')'), NULL
-    FROM api_call
-    LEFT JOIN (VALUES
-        (2, 'out of memory'), (9, 'wrong size of grid or block'),
-        (98, 'no such function on the device'), (209, 'no code for this device'),
-        (214, 'memory error of the device (ECC)'), (700, 'illegal address in a kernel'),
-        (701, 'a block needs more registers or threads than there are'),
-        (702, 'a kernel took too long'), (710, 'assertion in a kernel'),
-        (714, 'stack error in a kernel'), (715, 'illegal instruction in a kernel'),
-        (716, 'misaligned address in a kernel'), (717, 'wrong address space in a kernel'),
-        (718, 'invalid program counter in a kernel'), (719, 'a kernel failed'),
-        (720, 'a cooperative grid is too large'),
-        (900, 'not permitted while a stream is captured'), (901, 'the capture of a stream failed')
-    ) AS errors(code, told)
-        ON code = return_value
-    WHERE return_value NOT IN (0, 600)
-        AND (told IS NOT NULL OR regexp_matches(name, 'Launch|Memcpy|Memset'))
-    GROUP BY name, told, return_value
+    FROM _failed_call
 )
 ORDER BY place, rank, subject, demangled
