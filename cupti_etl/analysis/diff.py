@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.gpu_work import SMALLEST, Work, works
 from cupti_etl.analysis.matching import match
+from cupti_etl.analysis.notes import failed_calls
 from cupti_etl.analysis.renames import ADDED_REMOVED, renamed
 from cupti_etl.analysis.spread import bootstrap, corrected, normal_p, over_runs
 from cupti_etl.analysis.step_parts import SUBJECT as STEP_PART
@@ -187,7 +188,8 @@ def diff(
         computed = works(olds[0], news[0], (gpus[0][0], gpus[1][0]))
         judge_compute(parts, computed, smallest)
     verdict, why, note = overall(rows, parts, min_effect, (len(olds), len(news)), computed)
-    note = "; ".join(filter(None, (paced, note)))
+    failed = (*_failed(olds, "before"), *_failed(news, "after"))
+    note = "; ".join(filter(None, (*failed, paced, note)))
     rows = sorted([*rows, *parts], key=lambda row: _ORDER.index(row["subject"]))
     for row in rows:
         ratios = {name: row.get(ratio) for name, ratio in _SLOWER.items()}
@@ -212,6 +214,12 @@ def comparable(traces: Sequence[Trace], scope: Scope) -> Scope:
 def _is_part(trace: Trace) -> bool:
     """Whether it is some of the time of a run, such as the steady state, and not all of it."""
     return trace.choice is not None and bool(trace.choice.windows)
+
+
+def _failed(runs: Sequence[Trace], side: str) -> Iterator[str]:
+    """Which calls failed in the runs of a side: it is no faster for what did not run."""
+    for calls in dict.fromkeys(filter(None, (failed_calls(each.whole) for each in runs))):
+        yield f"{side}, calls failed, so what they asked for did not run: {calls}"
 
 
 def _paced(rows: Sequence[Mapping[str, Any]], is_of_steps: bool) -> str:

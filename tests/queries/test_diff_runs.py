@@ -210,3 +210,23 @@ def test_the_command_takes_more_runs(tmp_path: Path) -> None:
     assert 0 < step["spread_pct"] < 1
     parts = [row["change_ns"] for row in json.loads(done.stdout) if row["subject"] == "step part"]
     assert sum(parts) == pytest.approx(step["change_ns"])
+
+
+def test_calls_that_failed_in_a_run_are_said(tmp_path: Path) -> None:
+    kernel = "process_id device_id start_ns end_ns name\n 1 0 10 20 a\n"
+    fine = write_trace(tmp_path / "fine", kernel=f"{kernel} 1 0 30 40 b")
+    broken = write_trace(
+        tmp_path / "broken",
+        kernel=kernel,
+        api_call="""
+            process_id correlation_id domain  name             start_ns end_ns return_value
+            1          1              runtime cudaLaunchKernel 1        2      0
+            1          2              runtime cudaLaunchKernel 22       23     701
+        """,
+    )
+    done = CliRunner().invoke(cli, ["diff", str(fine), str(broken)])
+    assert (
+        "note: after, calls failed, so what they asked for did not run: 1 of cudaLaunchKernel"
+        " (a block needs more registers or threads than there are, 701); "
+    ) in done.stderr
+    assert "calls failed" not in CliRunner().invoke(cli, ["diff", str(fine), str(fine)]).stderr
