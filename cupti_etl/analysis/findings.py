@@ -19,6 +19,7 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query, Saving
 from cupti_etl.render.labels import cut, cut_label, path_name
 from cupti_etl.render.table import kernel_labels
+from cupti_etl.render.values import duration
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
@@ -41,7 +42,8 @@ _HOST_ALONE = (
         " How long each range took on the host: cupti-etl query nvtx_range TRACE",
     ),
 )
-_NONE = f"None: nothing was found that could save {_SMALLEST:.0%} of the time."
+# So many times longer than the work of its GPUs is a run that mostly does something else.
+_MUCH_LONGER = 10
 
 
 @dataclass(frozen=True)
@@ -110,18 +112,36 @@ def find(
     return found
 
 
+def about(trace: Trace, findings: Sequence[Finding]) -> str:
+    """What is said of findings: what their shares are of; or why there is none."""
+    if not findings:
+        return none(trace)
+    return f"What each could save at most, of {_looked_at(trace)}; they can be of the same time."
+
+
 def none(trace: Trace) -> str:
     """What is said where nothing was found: of a part without GPU work, that it has none."""
     # A share of the time is of the span that it has.
     reason = why_empty(trace, library()["busy_breakdown"])
     if not reason:
-        return _NONE
+        return f"None: nothing was found that could save {_SMALLEST:.0%} of {_looked_at(trace)}."
     whole = trace.whole
     if whole.is_imported and not whole.has_rows("gpu_activity"):
         for table, record, look in _HOST_ALONE:
             if whole.has_rows(table):
                 return f"None: {reason}{'' if whole.has_rows('api_call') else record}{look}"
     return f"None: {reason}"
+
+
+def _looked_at(trace: Trace) -> str:
+    """The time of which findings are shares, and how long the run is if that is much longer."""
+    span = max((row["span_ns"] or 0 for row in trace.query("busy_breakdown")), default=0)
+    text = f"the {duration(span)} from the first to the last work of a GPU"
+    if trace.says:
+        return text
+    walls = (row["value"] for row in trace.query("run_summary") if row["subject"] == "wall")
+    wall = next(walls, 0)
+    return f"{text}, in a run of {duration(wall)}" if wall > _MUCH_LONGER * span else text
 
 
 def _found(

@@ -69,11 +69,10 @@ def _anchor(at: int) -> str:
 
 def _findings(report: Report) -> Iterator[str]:
     yield "<h2>Findings</h2>"
+    yield f"<p>{html_text(report.says)}</p>"
     if not report.findings:
-        yield f"<p>{html_text(report.none)}</p>"
         return
     shown = {each.query.name: _anchor(at) for at, each in enumerate(report.shown) if each.table}
-    yield "<p>What each could save at most; they can be of the same time.</p>"
     yield '<ol class="findings">'
     for each in report.findings:
         text = html_text(each.text)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.analysis.findings import Finding, find, none
+from cupti_etl.analysis.findings import Finding, about, find
 from cupti_etl.analysis.notes import failed_calls, guessed, losses, outside, why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
@@ -155,7 +155,7 @@ class Report:
         losses: what was lost, by cause; "" if nothing.
         errors: calls that failed; "" if none did.
         findings: the largest first.
-        none: what is said where there is none.
+        says: what is said of them, or where there is none.
         sections: in the order of the page.
         timeline: None where no GPU did anything, or where it could not be told.
         failed: by the name of a query that could not be answered, why.
@@ -167,7 +167,7 @@ class Report:
     losses: str
     errors: str
     findings: Sequence[Finding]
-    none: str
+    says: str
     sections: Sequence[Section]
     timeline: Timeline | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
@@ -236,7 +236,9 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     except EtlError as error:
         failed["run_summary"] = error.message
     findings = find(trace, failed, known)
-    nothing = "None." if "busy_breakdown" in failed else none(trace)
+    says = "What each could save at most; they can be of the same time." if findings else "None."
+    if not failed.keys() & {"busy_breakdown", "run_summary"}:
+        says = about(trace, findings)
     progress("Timeline")
     timeline = None
     try:
@@ -245,7 +247,7 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
         failed["utilization_timeline"] = error.message
     part = "; ".join((trace.says, *outside(trace)))
     return Report(
-        _name(trace), part, verdict, lost, errors, findings, nothing, sections, timeline, failed
+        _name(trace), part, verdict, lost, errors, findings, says, sections, timeline, failed
     )
 
 
@@ -352,9 +354,8 @@ def _page(
         f"{at}. {strong}{duration(each.saved_ns)}{strong}, {each.percent:.0f} % ({each.sure}):"
         f" {text(each.text)}. To do: {text(each.advice)}.{before}{code}{each.command}{code}"
         for at, each in enumerate(report.findings, start=1)
-    ] or [report.none]
-    if report.findings:
-        lines += ["", "What each could save at most; they can be of the same time."]
+    ]
+    lines += ["", report.says] if report.findings else [report.says]
     for section in report.shown:
         lines += ["", f"## {section.title}", "", f"{code}{section.command}{code}", ""]
         if section.table is None:

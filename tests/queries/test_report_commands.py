@@ -142,3 +142,18 @@ def test_calls_that_failed_are_said_before_anything_else(tmp_path: Path, name: s
         "Calls failed, so what they asked for did not run: 2 of cudaLaunchKernel (PTX of a toolkit"
         " that is newer than the driver, 222), 1 of cudaMemcpyAsync (error, 1)."
     ) in page.read_text().split("Findings")[0]
+
+
+def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
+    # Most programs of a course work for a millisecond, and make a context for a second.
+    tables = {
+        "kernel": "process_id device_id start_ns end_ns name\n 1 0 1000 601000 a",
+        "process": "process_id pid start_ns end_ns\n 1 10 0 1230000000",
+    }
+    said = "save 1% of the 600 us from the first to the last work of a GPU"
+    assert f"{said}, in a run of 1.23 s.\n" in invoke(
+        "report", str(write_trace(tmp_path, **tables))
+    )
+    tables["process"] = "process_id pid start_ns end_ns\n 1 10 0 700000"
+    short = write_trace(tmp_path / "short", **tables)
+    assert f"{said}.\n" in invoke("report", str(short))
