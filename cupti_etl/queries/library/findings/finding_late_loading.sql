@@ -4,7 +4,8 @@
 --   of it: a call that loads contains the compilation that it causes, so sources are not added. Of
 --   a trace with fewer than 20 kernels all is start.
 -- finding: code is compiled or loaded after the start (measured)
--- advice: load and compile before the loop (CUDA_MODULE_LOADING=EAGER, a warm-up step)
+-- advice: load and compile before the loop (CUDA_MODULE_LOADING=EAGER, of AMD
+--   HIP_ENABLE_DEFERRED_LOADING=0, a warm-up step)
 -- shown: jit_module_load
 -- label: kernel = kernel(kernel)
 WITH names AS (

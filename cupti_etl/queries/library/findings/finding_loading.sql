@@ -10,7 +10,7 @@
 -- lookup: kernel
 -- finding: idle while code is loaded at the start (measured)
 -- advice: it happens once: measure after a warm-up, or load before the first work
---   (CUDA_MODULE_LOADING=EAGER)
+--   (CUDA_MODULE_LOADING=EAGER, of AMD HIP_ENABLE_DEFERRED_LOADING=0)
 -- shown: jit_module_load
 -- label: kernel = kernel(kernel)
 WITH steady AS (
