@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from support.trace import MakeTrace, assert_rows
 
 
@@ -283,6 +284,25 @@ are (701)"
         cudaMalloc       1     calls "failed: out of memory (2)"
         cudaMemcpyAsync  1     calls "failed: error (1)"
         """,
+    )
+
+
+@pytest.mark.parametrize("ranks", [4, 5])
+def test_many_processes_do_not_hide_what_ran(trace: MakeTrace, ranks: int) -> None:
+    opened = trace(
+        process="process_id pid rank start_ns end_ns\n"
+        + "\n".join(f"{n} {n} {n} 0 100" for n in range(ranks)),
+        device="process_id device_id device_uuid\n"
+        + "\n".join(f"{n} 0 GPU-{n}" for n in range(ranks)),
+        kernel="process_id device_id start_ns end_ns name\n"
+        + "\n".join(f"{n} 0 10 20 a" for n in range(ranks)),
+    )
+    sections = [row["section"] for row in opened.query("run_summary")]
+    others = ["process"] * ranks, ["gpu"] * ranks * 2
+    assert sections == (
+        ["run", *others[0], *others[1], "kernels", "kernels"]
+        if ranks == 4
+        else ["run", "kernels", "kernels", *others[1], *others[0]]
     )
 
 

@@ -1,9 +1,10 @@
 -- The run on one page: what ran where, for how long, and what took the time.
 --
--- computed: One row a fact. Wall time is that of the capture, of a command or of the block of a
---   program, if all of it is there, else that of what was traced. Busy time is a union
---   (busy_breakdown); times of kernels and copies are sums of durations. Errors are those of calls
---   after which something did not run (_failed_call).
+-- computed: One row a fact; those of processes and GPUs come last where there are more than four.
+--   Wall time is that of the capture, of a command or of the block of a program, if all of it is
+--   there, else that of what was traced. Busy time is a union (busy_breakdown); times of kernels
+--   and copies are sums of durations. Errors are those of calls after which something did not run
+--   (_failed_call).
 -- materialized: Few rows, of all that ran.
 -- limits: See capture_health for what is missing from the trace.
 -- front: What ran, for how long, and what took the time?
@@ -52,7 +53,9 @@ FROM (
            concat('of ', world_size, '; not in the trace: ', absent), NULL
     FROM _rank_missing
     UNION ALL
-    SELECT 3, row_number() OVER (ORDER BY rank, host, start_ns, process_id), 'process',
+    -- Many of them would hide what ran.
+    SELECT CASE WHEN count(*) OVER () > 4 THEN 9 ELSE 3 END,
+           row_number() OVER (ORDER BY rank, host, start_ns, process_id), 'process',
            concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, ''),
                   nullif(' (' || row_number() OVER (PARTITION BY pid, rank, host
                                                     ORDER BY start_ns, process_id) || ')', ' (1)')),
@@ -60,10 +63,12 @@ FROM (
            concat_ws(', ', state, 'CUPTI ' || cupti_version, 'driver ' || driver_version), NULL
     FROM process
     UNION ALL
-    SELECT 4, gpu, 'gpu', concat('gpu ', gpu, ' busy'), 100 - idle_pct, '%', device_name, NULL
+    SELECT CASE WHEN count(*) OVER () > 4 THEN 8.1 ELSE 4 END, gpu, 'gpu',
+           concat('gpu ', gpu, ' busy'), 100 - idle_pct, '%', device_name, NULL
     FROM busy_breakdown
     UNION ALL
-    SELECT 4.1, gpu, 'gpu', concat('gpu ', gpu, ' span'), span_ns, 'ns', host, NULL
+    SELECT CASE WHEN count(*) OVER () > 4 THEN 8.2 ELSE 4.1 END, gpu, 'gpu',
+           concat('gpu ', gpu, ' span'), span_ns, 'ns', host, NULL
     FROM busy_breakdown
     UNION ALL
     SELECT 5, 0, 'kernels', 'executions', sum(calls)::DOUBLE, 'executions',
