@@ -120,6 +120,7 @@ def test_overheads_that_have_names_alone(tmp_path: Path, imported: Import) -> No
             7     8   11:70     4      0
             9     10  11:70     5      0
             11    12  11:70     6      0
+            13    14  11:70     7      0
         """,
         StringIds="""
             id value
@@ -129,6 +130,7 @@ def test_overheads_that_have_names_alone(tmp_path: Path, imported: Import) -> No
             4  "dlopen(libcudnn_ops.so.9)"
             5  dlclose
             6  "TLS allocation"
+            7  Unknown
         """,
     )
     assert_rows(
@@ -141,6 +143,7 @@ def test_overheads_that_have_names_alone(tmp_path: Path, imported: Import) -> No
         7        8      library_loading
         9        10     library_loading
         11       12     -
+        13       14     unknown
         """,
     )
 

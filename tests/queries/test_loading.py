@@ -130,7 +130,7 @@ def test_getting_the_function_of_a_kernel_loads_it_the_first_time(
             process_id domain  name                correlation_id start_ns end_ns
             1          runtime cudaLaunchKernel    1              90000    95000
             1          driver  cuKernelGetFunction 2              250000   380000
-            1          driver  cuKernelGetFunction 3              400000   401000
+            1          runtime cudaGetFuncBySymbol 3              400000   401000
             1          runtime cudaLaunchKernel    4              590000   600000
         """,
     )
@@ -146,6 +146,46 @@ def test_getting_the_function_of_a_kernel_loads_it_the_first_time(
     assert_rows(
         opened.query("jit_module_load"),
         "source name count total_ns\napi_call cuKernelGetFunction 1 130000",
+    )
+
+
+@pytest.mark.parametrize("way", ["operator", "sql"])
+def test_overhead_without_a_name_is_loading_within_a_call_that_launches_or_loads(
+    trace: MakeTrace, way: str
+) -> None:
+    # nsys calls kinds of CUPTI that are newer than itself unknown. This launch failed, and so is of
+    # no kernel; what lies in no call, or in one that does something else, is the profiler's.
+    opened = trace(
+        memcpy="""
+            process_id device_id start_ns end_ns copy_kind correlation_id bytes
+            1          0         100000   200000 HtoD      1              8
+            1          0         600000   700000 DtoH      4              8
+        """,
+        api_call="""
+            process_id thread_id domain  name                correlation_id start_ns end_ns
+            1          5         runtime cudaMemcpyAsync     1              90000    95000
+            1          5         runtime cudaLaunchKernel    2              250000   380000
+            1          5         runtime cudaEventCreate     3              400000   430000
+            1          5         runtime cudaMemcpyAsync     4              590000   600000
+        """,
+        overhead="""
+            process_id thread_id overhead_kind start_ns end_ns
+            1          5         unknown       255000   375000
+            1          5         unknown       410000   420000
+            1          5         unknown       500000   530000
+        """,
+    )
+    if way == "sql":
+        by_sql(opened)
+    assert_rows(
+        opened.query("gap_attribution", min_ns=1),
+        """
+        gap_ns loading_ns profiler_ns launching_ns memory_ns other_cuda_ns outside_ns
+        400000 120000     40000       10000        10000     20000         200000
+        """,
+    )
+    assert_rows(
+        opened.query("jit_module_load"), "source name count total_ns\noverhead unknown 1 120000"
     )
 
 

@@ -31,12 +31,14 @@ OVERHEAD = _labels(
 )
 # PROFILER_OVERHEAD has names alone: those of CUPTI's kinds ("CUPTI: Buffer flush", and without the
 # colon), of libraries that the program opens and closes ("dlopen(libcudnn_ops.so.9)"), for all the
-# time that it takes, and of what nsys does itself ("TLS allocation").
+# time that it takes, and of what nsys does itself ("TLS allocation").  "Unknown" are CUPTI's kinds
+# that are newer than nsys, most of them the loading of code.
 _OVERHEAD_NAMES = (
     (re.compile(r"CUPTI:? Buffer flush"), "cupti_buffer_flush"),
     (re.compile(r"CUPTI:? Instrumentation"), "cupti_instrumentation"),
     (re.compile(r"CUPTI:? Resource"), "cupti_resource"),
     (re.compile(r"dl(open|close)\b"), "library_loading"),
+    (re.compile(r"Unknown$"), "unknown"),
 )
 STREAM = _labels("unknown", "default", "non_blocking", "null")
 POOL = _labels("none", "local", "imported")

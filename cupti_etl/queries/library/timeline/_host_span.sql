@@ -5,7 +5,8 @@
 --   asynchronous (NVIDIA's driver API reference, "API synchronization behavior"; HIP's
 --   hipMemcpyWithStream is one, too). Memory are those that allocate, pin, free, copy or set.
 --   Overhead of the driver that compiles or loads code is loading, and so is that of libraries that
---   the program opens, as nsys has it. command_buffer_full, in which the device's queue has no
+--   the program opens, as nsys has it. So is overhead of a kind that nsys has no name for, within a
+--   call that launches or loads. command_buffer_full, in which the device's queue has no
 --   space, is waiting, and the rest, which is the profiler's, profiler. A launch that loaded its
 --   kernel (_first_launch) is here once more, as loading. Loading are also calls that get the
 --   function of a kernel, where they take as long: with CUDA_MODULE_LOADING=LAZY they load it
@@ -31,10 +32,23 @@ SELECT 'api_call' AS source,
             WHEN contains(name, 'Launch') THEN 4
             WHEN contains(name, 'ModuleLoad') OR contains(name, 'LibraryLoad')
                  OR contains(name, 'cuLink')
-                 OR (contains(name, 'GetFunction') AND end_ns - start_ns > 100000) THEN 1
+                 OR (contains(name, 'GetFunc') AND end_ns - start_ns > 100000) THEN 1
             ELSE 5 END AS class,
        name, process_id, thread_id, correlation_id, start_ns, end_ns
 FROM api_call
+UNION ALL
+SELECT 'overhead', CASE WHEN around.end_ns >= within.end_ns THEN 1 ELSE 0 END, overhead_kind,
+       within.process_id, within.thread_id, NULL, within.start_ns, within.end_ns
+FROM (FROM overhead WHERE overhead_kind = 'unknown') AS within
+ASOF LEFT JOIN (
+    SELECT process_id, thread_id, start_ns, end_ns
+    FROM api_call
+    SEMI JOIN (FROM overhead WHERE overhead_kind = 'unknown') AS unnamed
+        USING (process_id, thread_id)
+    WHERE regexp_matches(name, 'Launch|Load|GetFunc|cuLink')
+) AS around
+    ON around.process_id = within.process_id AND around.thread_id = within.thread_id
+    AND around.start_ns <= within.start_ns
 UNION ALL
 SELECT 'overhead',
        CASE WHEN overhead_kind IN ('driver_compiler', 'module_loading', 'lazy_function_loading',
@@ -44,6 +58,7 @@ SELECT 'overhead',
             ELSE 0 END,
        overhead_kind, process_id, thread_id, NULL, start_ns, end_ns
 FROM overhead
+WHERE overhead_kind IS DISTINCT FROM 'unknown'
 UNION ALL
 SELECT 'first_launch', 1, name, process_id, thread_id, NULL, start_ns, end_ns
 FROM _first_launch
