@@ -137,10 +137,8 @@ def _looked_at(trace: Trace) -> str:
     """The time of which findings are shares, and how long the run is if that is much longer."""
     span = max((row["span_ns"] or 0 for row in trace.query("busy_breakdown")), default=0)
     text = f"the {duration(span)} from the first to the last work of a GPU"
-    if trace.says:
-        return text
-    walls = (row["value"] for row in trace.query("run_summary") if row["subject"] == "wall")
-    wall = next(walls, 0)
+    told = {(row["section"], row["subject"]): row["value"] for row in trace.query("run_summary")}
+    wall = told.get(("run", "wall")) or 0
     return f"{text}, in a run of {duration(wall)}" if wall > _MUCH_LONGER * span else text
 
 

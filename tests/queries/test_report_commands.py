@@ -154,6 +154,6 @@ def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
     assert f"{said}, in a run of 1.23 s.\n" in invoke(
         "report", str(write_trace(tmp_path, **tables))
     )
-    tables["process"] = "process_id pid start_ns end_ns\n 1 10 0 700000"
-    short = write_trace(tmp_path / "short", **tables)
-    assert f"{said}.\n" in invoke("report", str(short))
+    for name, end in (("short", "700000"), ("unknown", "-")):
+        tables["process"] = f"process_id pid start_ns end_ns\n 1 10 0 {end}"
+        assert f"{said}.\n" in invoke("report", str(write_trace(tmp_path / name, **tables)))
