@@ -22,4 +22,4 @@ SELECT waits.gpu, waits.host_ns AS saved_ns,
        CASE WHEN ranges.name IS NULL THEN kernel END AS kernel
 FROM waits
 JOIN _idle_culprit AS parts ON parts.gpu = waits.gpu AND state = 'outside'
-LEFT JOIN _outside_range AS ranges ON ranges.gpu = waits.gpu
+LEFT JOIN _outside_range AS ranges ON ranges.gpu = waits.gpu AND ranges.state = 'host'

@@ -1,22 +1,24 @@
 -- The range of the host in which most of the time was that a GPU was idle for it, outside CUDA.
 --
--- computed: Of gaps of 100 us and more, host_ns of _idle_cause goes in equal parts to the innermost
---   ranges at times spread over the gap, one for each 100 us and no more than 20, up to when the
---   next work was asked for, of the thread that asked for it, and to those around these; times in
---   _input_range go nowhere. Ranges are alike whose names, and those around them, differ in numbers
---   alone. Of those with more than half of the time, the innermost; a step is none, as all is in
---   steps.
+-- computed: Of gaps of 100 us and more, host_ns and input_ns of _idle_cause go in equal parts to
+--   the innermost ranges at times spread over the gap, one for each 100 us and no more than 20, up
+--   to when the next work was asked for, of the thread that asked for it, and to those around
+--   these: times in _input_range are of input. Ranges are alike whose names, and those around them,
+--   differ in numbers alone. Of those with more than half of the time of a state, the innermost; a
+--   step is none, as all is in steps.
 -- lookup: api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
+--   state VARCHAR: host or input, as in _idle_cause.
 --   name VARCHAR: Name of the range; with N for numbers in which those that are alike differ.
 --   host_ns BIGINT [ns]: Time in it.
 WITH RECURSIVE gaps AS (
-    SELECT gpu, edge.process_id, host_ns, next_correlation_id AS correlation_id, cause.start_ns,
-           cause.gap_ns - queued_ns AS length_ns, least(cause.gap_ns // 100000, 20) AS n
+    SELECT gpu, edge.process_id, host_ns, input_ns, next_correlation_id AS correlation_id,
+           cause.start_ns, cause.gap_ns - queued_ns AS length_ns,
+           least(cause.gap_ns // 100000, 20) AS n
     FROM _idle_cause AS cause
     JOIN _gap_edge AS edge USING (gpu, start_ns)
-    WHERE cause.gap_ns >= 100000 AND host_ns > 0
+    WHERE cause.gap_ns >= 100000 AND host_ns + input_ns > 0
 ),
 calls AS (
     SELECT process_id, correlation_id, min(thread_id) AS thread_id
@@ -25,26 +27,27 @@ calls AS (
     GROUP BY process_id, correlation_id
 ),
 times AS (
-    SELECT gpu, process_id, thread_id, host_ns / n AS host_ns,
+    SELECT gpu, process_id, thread_id, host_ns / n AS host_ns, input_ns / n AS input_ns,
            start_ns + length_ns * (2 * unnest(range(n)) + 1) // (2 * n) AS at_ns
     FROM gaps
     JOIN calls USING (process_id, correlation_id)
 ),
-others AS (
-    SELECT times.*
+spent AS (
+    SELECT times.* EXCLUDE (host_ns, input_ns),
+           CASE WHEN times.at_ns < input.end_ns THEN 'input' ELSE 'host' END AS state,
+           CASE state WHEN 'input' THEN input_ns ELSE host_ns END AS host_ns
     FROM times
     ASOF LEFT JOIN _input_range AS input
         ON input.process_id = times.process_id AND input.start_ns <= times.at_ns
-    WHERE coalesce(times.at_ns >= input.end_ns, true)
 ),
 placed AS (
-    SELECT gpu, range_id, sum(host_ns) AS host_ns
-    FROM others
+    SELECT gpu, state, range_id, sum(host_ns) AS host_ns
+    FROM spent
     ASOF LEFT JOIN _range_turn AS turn
-        ON turn.process_id = others.process_id
-        AND turn.thread_id = others.thread_id
-        AND turn.at_ns <= others.at_ns
-    GROUP BY gpu, range_id
+        ON turn.process_id = spent.process_id
+        AND turn.thread_id = spent.thread_id
+        AND turn.at_ns <= spent.at_ns
+    GROUP BY gpu, state, range_id
 ),
 around AS (
     SELECT range_id AS inner_range_id, range_id FROM placed WHERE range_id IS NOT NULL
@@ -73,18 +76,19 @@ paths AS (
     JOIN paths ON paths.range_id = names.parent_range_id
 ),
 sums AS (
-    SELECT gpu, path, any_value(depth) AS depth, sum(host_ns) AS host_ns,
+    SELECT gpu, state, path, any_value(depth) AS depth, sum(host_ns) AS host_ns,
            CASE WHEN min(name) = max(name) THEN min(name) ELSE any_value(stem) END AS name
     FROM placed
     JOIN around ON around.inner_range_id = placed.range_id
     JOIN paths ON paths.range_id = around.range_id
-    GROUP BY gpu, path
+    GROUP BY gpu, state, path
 )
-SELECT sums.gpu, arg_max(name, depth) AS name,
+SELECT sums.gpu, sums.state, arg_max(name, depth) AS name,
        TRY_CAST(arg_max(sums.host_ns, depth) AS BIGINT) AS host_ns
 FROM sums
-JOIN (SELECT gpu, sum(host_ns) AS host_ns FROM placed GROUP BY gpu) AS totals USING (gpu)
+JOIN (SELECT gpu, state, sum(host_ns) AS host_ns FROM placed GROUP BY gpu, state) AS totals
+    USING (gpu, state)
 WHERE 2 * sums.host_ns > totals.host_ns
     AND name NOT IN (SELECT regexp_replace(name, '[0-9]+', 'N', 'g') FROM _step_range)
     AND name NOT IN (SELECT name FROM _step_range)
-GROUP BY sums.gpu
+GROUP BY sums.gpu, sums.state
