@@ -44,6 +44,7 @@ class Asked:
         query: what answers it.
         params: values of its parameters.
         where: a condition on its rows, in SQL.
+        sort: their order, as --sort has it; "" for that of the query.
         none: what is said where there is no row though the query has its inputs.
     """
 
@@ -51,13 +52,15 @@ class Asked:
     query: str
     params: Mapping[str, int] = field(default_factory=dict)
     where: str = ""
+    sort: str = ""
     none: str = "nothing of the kind was found."
 
     def command(self, options: str) -> str:
         """What shows all of it."""
         params = "".join(f" --param {name}={value}" for name, value in self.params.items())
         where = f" --where {_quoted(self.where)}" if self.where else ""
-        return f"cupti-etl query {self.query} TRACE{params}{where}{options}"
+        sort = f" --sort {self.sort}" if self.sort else ""
+        return f"cupti-etl query {self.query} TRACE{params}{where}{sort}{options}"
 
 
 def _quoted(sql: str) -> str:
@@ -74,6 +77,7 @@ SECTIONS = (
         "Steps that took longer than most",
         "step_summary",
         where="is_outlier",
+        sort="duration_ns:desc",
         none="no step is out of line with the others.",
     ),
     Asked("Which kernels took most time", "kernel_summary"),
@@ -291,7 +295,7 @@ def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | No
     # Of these, the first rows alone would be a false picture.
     is_whole = query.chart is not None and (query.chart.kind == "flame" or bool(query.chart.by))
     most = _DRAWN if is_whole else _ROWS
-    rows = _Fetched(narrow(answer, Narrowing(asked.where, limit=most + 1)))
+    rows = _Fetched(narrow(answer, Narrowing(asked.where, asked.sort, most + 1)))
     if not rows.count():
         return without_rows(why_empty(trace, query))
     shown = table(rows, View(limit=_ROWS))

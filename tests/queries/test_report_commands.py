@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,30 @@ def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
     for name, end in (("short", "700000"), ("unknown", "-")):
         tables["process"] = f"process_id pid start_ns end_ns\n 1 10 0 {end}"
         assert f"{said}.\n" in invoke("report", str(write_trace(tmp_path / name, **tables)))
+
+
+def test_of_steps_that_took_longer_the_longest_come_first(tmp_path: Path) -> None:
+    # More of them than there is room for.
+    ends = [0]
+    for n in range(80):
+        ends.append(ends[-1] + (150 + n if n % 4 == 3 else 100 + n % 2))
+    lines = [
+        (f"1 5 {n} start {at} step{n}\n1 5 {n} end {end} -", f"1 0 {at} {end} k {n}")
+        for n, (at, end) in enumerate(pairwise(ends))
+    ]
+    path = write_trace(
+        tmp_path / "run",
+        marker="process_id thread_id marker_id event timestamp_ns name\n"
+        + "\n".join(line[0] for line in lines),
+        api_call="process_id thread_id domain name correlation_id start_ns end_ns\n"
+        + "\n".join(
+            f"1 5 runtime cudaLaunchKernel {n} {at} {at + 1}" for n, at in enumerate(ends[:-1])
+        ),
+        kernel="process_id device_id start_ns end_ns name correlation_id\n"
+        + "\n".join(line[1] for line in lines),
+    )
+    command, rows = sections(invoke("report", str(path), "--steps", "all"))[
+        "Steps that took longer than most"
+    ]
+    assert '--where "is_outlier" --sort duration_ns:desc' in command
+    assert [row.split("|")[1].strip() for row in rows[2:5]] == ["75", "71", "67"]
