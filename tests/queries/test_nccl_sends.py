@@ -199,3 +199,16 @@ def test_where_nobody_knows_who_sends_to_whom_waiting_is_part_of_it(trace: MakeT
     kernel = "process_id device_id start_ns end_ns name\n1 0 10 20 ncclDevKernel_SendRecv"
     (row,) = trace(kernel=kernel).query("finding_communication")
     assert row["culprit"] == "most of it SendRecv, waiting for its other end included"
+
+
+@pytest.mark.parametrize(("ranks", "said"), [(1, ""), (2, ", waiting for ranks that are not in")])
+def test_waiting_for_ranks_that_are_not_in_the_trace_is_part_of_it(
+    trace: MakeTrace, ranks: int, said: str
+) -> None:
+    # Profilers write a file for each rank, and one of them is what people have at hand.
+    opened = trace(
+        process=f"process_id pid rank world_size state\n1 10 0 {ranks} imported",
+        kernel="process_id device_id start_ns end_ns name\n1 0 10 20 ncclDevKernel_AllReduce_Sum",
+    )
+    (row,) = opened.query("finding_communication")
+    assert row["culprit"] == "most of it AllReduce" + said + (" the trace included" if said else "")

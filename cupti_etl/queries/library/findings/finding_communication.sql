@@ -2,8 +2,8 @@
 --
 -- computed: exposed_communication_ns of busy_breakdown, without what is known to be waiting for
 --   other ranks (_exposed_wait), which has findings of its own. The culprit is the collective
---   operation with most exposed time on all GPUs; of sends and receives it is said where it is not
---   known how long they wait.
+--   operation with most exposed time on all GPUs; it is said where it is not known how long it
+--   waits, of sends and receives and for ranks that are not in the trace.
 -- requires: _busy_interval
 -- finding: busy with nothing but communication (measured)
 -- advice: overlap it with compute: other streams, smaller buckets, later waits
@@ -14,7 +14,10 @@ WITH most AS (
 SELECT busy.gpu, greatest(0, exposed_communication_ns - coalesce(wait_ns, 0)) AS saved_ns,
        'most of it ' || collective
            || CASE WHEN collective = 'SendRecv' AND NOT EXISTS (FROM _nccl_pair)
-                   THEN ', waiting for its other end included' ELSE '' END AS culprit
+                   THEN ', waiting for its other end included'
+                   WHEN EXISTS (FROM _rank_missing)
+                   THEN ', waiting for ranks that are not in the trace included'
+                   ELSE '' END AS culprit
 FROM busy_breakdown AS busy
 CROSS JOIN most
 LEFT JOIN (
