@@ -142,7 +142,8 @@ NAMES = {
     "reduction": """
         sm50_xmma_pooling_coalescedC_NHWC_kMAX_3_False_execute_kernel_trt
         void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(int)
-        void cub::DeviceScanKernel<int>(int*)""",
+        void cub::DeviceScanKernel<int>(int*)
+        void rocprim::detail::trampoline_kernel<rocprim::detail::wrapped_scan_config<long>>(int)""",
     "fft": """
         void vector_fft<256u, EPT<16u>, 1u>(int)""",
     "copy": """
@@ -223,6 +224,11 @@ def test_without_readable_names_the_mangled_ones_say_it(trace: MakeTrace) -> Non
         (
             "void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwd<int>>>()",
             "FlashAttnFwd",
+        ),
+        (
+            "void rocprim::detail::trampoline_kernel<rocprim::default_config,"
+            " rocprim::detail::partition_config_selector<int>>(int)",
+            "partition_config_selector",
         ),
         ("void ck_tile::kentry<256, 2, ck_tile::FmhaFwdKernel<int>>(int)", "FmhaFwdKernel"),
         (

@@ -125,7 +125,7 @@ WITH rules AS (
         '^_gen_sobol_']),
     ('random', 'whole', '', ['dropout', 'rocrand_impl', 'distribution_', 'bernoulli', 'random']),
     ('fused', 'own', '', ['_triton_', 'inductor', 'nvfuser', 'fusion', '_myl_', 'myelin', '_xla_',
-        '_wrapped_', 'tvmgen', 'cudacodegen', 'fused']),
+        '^_wrapped_', 'tvmgen', 'cudacodegen', 'fused']),
     ('reduction', 'own', '', ['pool', 'reduc', 'scan', 'argmax', 'argmin', 'histogram', 'norm',
         'cumsum', 'cumprod', '_sum_', 'mean_', 'moments', 'bincount', 'runlength', 'run_length',
         'nonzero', 'flag_kernel', 'deviceselect', 'partition', 'compact', 'segment',
@@ -161,7 +161,8 @@ shown AS (
                                            'kernel\d?|kentry|_kernel_agent|operator\(\)')
                AS is_frame,
            regexp_extract(whole, '(?i:::(?:\w*kernel\d?|kentry|_kernel_agent)<)'
-                                 '(?:\d+, )*(?:\w+::)*(?:enable_\w+<(?:\w+::)*)?(\w+)', 1)
+                                 '(?:\d+, |(?:\w+::)*default_config, )*'
+                                 '(?:\w+::)*(?:enable_\w+<(?:\w+::)*)?(\w+)', 1)
                AS operator,
            regexp_extract(whole, '(?i:(\w+)::(?:\w*kernel\d?|kentry|_kernel_agent)<)', 1)
                AS namespace
