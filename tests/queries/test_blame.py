@@ -90,6 +90,31 @@ def test_a_long_gap_is_not_of_the_range_in_its_middle_alone(trace: MakeTrace) ->
     assert_rows(opened.sql("FROM _outside_range"), "name host_ns\nupdate 999400")
 
 
+def test_what_beginning_a_kernel_takes_after_the_host_is_no_waiting_on_a_queue(
+    trace: MakeTrace,
+) -> None:
+    # The host comes late with the second, which begins 5 us after its call; the third waits for 90.
+    opened = trace(
+        device=DEVICE,
+        api_call="""
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         1              runtime 0        10     cudaLaunchKernel
+            1          5         2              runtime 90000    95000  cudaLaunchKernel
+            1          5         3              runtime 96000    97000  cudaLaunchKernel
+        """,
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns  name
+            1          0         1              20       1000    a
+            1          0         2              100000   110000  b
+            1          0         3              200000   210000  c
+        """,
+    )
+    assert_rows(
+        opened.query("finding_queued"),
+        'saved_ns culprit kernel\n90000 "most of it before" c',
+    )
+
+
 def test_copies_beside_kernels_are_not_to_blame(trace: MakeTrace) -> None:
     kernel = "process_id device_id start_ns end_ns name\n1 0 0 1000 k"
     opened = trace(

@@ -1,6 +1,6 @@
 -- How long each GPU was idle while it had work on its queues.
 --
--- computed: queued_ns of gap_attribution, in gaps of 20 us and more: shorter ones are what
+-- computed: queued_ns of gap_attribution, where it is 20 us and more: what is shorter is what
 --   beginning a kernel takes. The culprit is the kernel or copy before which most of it was.
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.

@@ -1,8 +1,8 @@
 -- Idle time of each GPU by cause, and the kernel or copy before which most of it was.
 --
 -- computed: Sums of _gap_cause. Time outside CUDA counts in gaps of 100 us and more: what is
---   shorter is launching; queued time in those of 20 us and more: shorter ones are what beginning
---   a kernel takes.
+--   shorter is launching; queued time where it is 20 us and more: what is shorter is what beginning
+--   a kernel takes, also at the end of a gap that the host caused.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   state VARCHAR: outside or queued, as in _gap_cause.
@@ -16,7 +16,7 @@ WITH parts AS (
     UNION ALL
     SELECT gpu, 'queued', coalesce(next_name, next_kind), queued_ns
     FROM _gap_cause
-    WHERE gap_ns >= 20000
+    WHERE queued_ns >= 20000
 ),
 waits AS (
     SELECT gpu, state, name, sum(ns) AS ns FROM parts GROUP BY gpu, state, name
