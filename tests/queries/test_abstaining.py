@@ -137,22 +137,21 @@ FULL = {
 # of line, operations of NCCL, ranges that were measured, ranks that are missing and clocks that are
 # apart; launches that are numbered, times without records, kernels by what they do, and code to
 # disassemble. And timeline_flow is of one thing, which nobody chose.
-_EMPTY = {
-    "_shared_correlation", "_unpaired_correlation", "_shared_launch", "_blocking_copy",
-    "_range_wait", "_loss_cause", "_timeline_loss", "timeline_flow", "_range_helped",
-    "triton_autotune", "finding_autotuning", "finding_xla_autotuning", "_idle_culprit",
-    "_outside_range", "finding_host", "finding_queued", "finding_slow_executions",
-    "finding_slow_steps", "_step_guess", "sass", "source_line", "line_stall", "instruction_stall",
-    "_line_sample", "_nccl_kernel", "_nccl_operation", "_nccl_channel", "_nccl_placed", "nccl_p2p",
-    "nccl_unfinished", "range_counter", "_rank_missing", "_clock_apart", "instruction_count",
-    "line_count", "_window_run", "_not_recorded", "_nccl_gpu_clock", "_nccl_pair", "_nccl_phase",
-    "_replayed", "replay_check", "replay_counter", "finding_rank_wait", "_forward_pass",
-    "finding_late_loading", "_clock_pair", "_clock_line", "_process_without_links", "_idle_call",
-    "_first_launch", "_send_wait", "finding_send_wait", "_freeing_call", "finding_loading",
-    "finding_attention", "finding_fusion", "finding_layout", "finding_tensor_cores",
-    "finding_blocking_launches", "finding_doubles", "finding_optimizer", "_slower_product",
-    "_failed_call",
-}  # fmt: skip
+_EMPTY = set(
+    """
+    _shared_correlation _unpaired_correlation _shared_launch _blocking_copy _range_wait _loss_cause
+    _timeline_loss timeline_flow _range_helped triton_autotune finding_autotuning
+    finding_xla_autotuning _idle_culprit _outside_range finding_host finding_queued
+    finding_slow_executions finding_slow_steps _step_guess sass source_line line_stall
+    instruction_stall _line_sample _nccl_kernel _nccl_operation _nccl_channel _nccl_placed nccl_p2p
+    nccl_unfinished range_counter _rank_missing _clock_apart instruction_count line_count
+    _window_run _not_recorded _nccl_gpu_clock _nccl_pair _nccl_phase _replayed replay_check
+    replay_counter finding_rank_wait _forward_pass finding_late_loading _clock_pair _clock_line
+    _process_without_links _idle_call _first_launch _send_wait finding_send_wait _freeing_call
+    finding_loading finding_attention finding_fusion finding_layout finding_tensor_cores
+    finding_blocking_launches finding_doubles finding_optimizer _slower_product _failed_call
+    """.split()
+)
 
 
 def asked(opened: cupti_etl.api.Trace, query: Query) -> list[dict[str, object]]:
