@@ -1,4 +1,4 @@
 /* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0xd68bf31ac73bd901)
+#define ETL_FINGERPRINT UINT64_C(0xa016f7e85e723508)
 #endif

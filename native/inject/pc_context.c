@@ -17,10 +17,7 @@
 struct etl_pc_asked etl_pc_asked;
 
 #define CONTEXT_PARAMS(sampled)                                                                    \
-	&(struct pc_context)                                                                       \
-	{                                                                                          \
-		.struct_size = PC_SIZE(pc_context, context), .context = (sampled)->context         \
-	}
+	&(struct pc_context)PM_PARAMS(pc_context, context, .context = (sampled)->context)
 
 /* The first reason stays, as what comes later follows from it. */
 void etl_pc_fail(int64_t code)
@@ -80,13 +77,10 @@ static int64_t read_reasons(struct etl_pc_context *sampled)
 	uint32_t indices[MOST_REASONS] = { 0 };
 	char *names[MOST_REASONS];
 	size_t n = 0;
-	struct pc_count_reasons count = { .struct_size = PC_SIZE(pc_count_reasons, count),
-					  .context = sampled->context,
-					  .count = &n };
-	struct pc_reasons reasons = { .struct_size = PC_SIZE(pc_reasons, names),
-				      .context = sampled->context,
-				      .indices = indices,
-				      .names = names };
+	struct pc_count_reasons count = PM_PARAMS(pc_count_reasons, count,
+		.context = sampled->context, .count = &n);
+	struct pc_reasons reasons = PM_PARAMS(pc_reasons, names,
+		.context = sampled->context, .indices = indices, .names = names);
 	int result = cupti->pc_count_reasons(&count);
 
 	if (result != CUPTI_OK)
@@ -131,9 +125,8 @@ static bool have_memory(struct etl_pc_context *sampled)
 static int64_t configure(struct etl_pc_context *sampled)
 {
 	struct pc_attribute attributes[4];
-	struct pc_configuration all = { .struct_size = PC_SIZE(pc_configuration, attributes),
-					.context = sampled->context,
-					.attributes = attributes };
+	struct pc_configuration all = PM_PARAMS(pc_configuration, attributes,
+		.context = sampled->context, .attributes = attributes);
 
 	memset(attributes, 0, sizeof attributes);
 	attributes[all.count].type = PC_MODE;
@@ -272,9 +265,8 @@ static void store(struct etl_pc_context *sampled, struct pc_data *data, bool is_
 /* With the context in hand. */
 void etl_pc_context_collect(struct etl_pc_context *sampled)
 {
-	struct pc_get_data get = { .struct_size = PC_SIZE(pc_get_data, data),
-				   .context = sampled->context,
-				   .data = sampled->data };
+	struct pc_get_data get = PM_PARAMS(pc_get_data, data,
+		.context = sampled->context, .data = sampled->data);
 	int64_t end_ns = 0;
 	int result;
 

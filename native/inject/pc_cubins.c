@@ -40,7 +40,7 @@ void etl_pc_cubin_loaded(const void *info)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	const struct module *module = info;
-	struct pc_cubin_crc crc = { .struct_size = PC_SIZE(pc_cubin_crc, crc) };
+	struct pc_cubin_crc crc = PM_PARAMS(pc_cubin_crc, crc);
 	struct etl_pc_cubin piece = { 0 };
 	bool is_kept;
 

@@ -1,15 +1,10 @@
-/* What CUPTI's functions for PC sampling take: one struct a call.
+/* What CUPTI's functions for PC sampling take: one struct a call, as in etl/profiler_params.h.
  *
  * Members as documented in NVIDIA's CUPTI reference ("CUPTI PC Sampling API"); nothing of its
- * headers is used.  Each begins with its size: the bytes up to the end of its last member, without
- * padding.  They are the same in CUDA 12 and 13. */
+ * headers is used.  They are the same in CUDA 12 and 13. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
-/* The size of `type` up to `last`. */
-#define PC_SIZE(type, last) (offsetof(struct type, last) + sizeof(((struct type *)0)->last))
+#include "etl/profiler_params.h"
 
 enum { PC_REASON_NAME_BYTES = 128 };
 enum { PC_CONTINUOUS = 1, PC_SERIALIZED = 2 }; /* modes of collection */
@@ -17,8 +12,7 @@ enum { PC_CONTINUOUS = 1, PC_SERIALIZED = 2 }; /* modes of collection */
 enum { PC_PERIOD = 1, PC_MODE = 5, PC_START_STOP = 6, PC_DATA_BUFFER = 8 };
 
 #define PC_HEAD                                                                                    \
-	size_t struct_size;                                                                        \
-	void *private_data; /* CUPTI's; NULL */                                                    \
+	PM_HEAD;                                                                                   \
 	void *context
 
 struct pc_context { /* Enable, Disable, Start, Stop */

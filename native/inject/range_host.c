@@ -7,7 +7,6 @@
 #include "inject/range_host.h"
 #include "inject/range_params.h"
 
-#define PARAMS(type, last, ...) { .struct_size = PM_SIZE(type, last), __VA_ARGS__ }
 enum { METRIC_COUNTER = 0 };
 enum { CUPTI_INVALID_METRIC_NAME = 17 };
 /* Of any image; what is more is no size that CUPTI can mean. */
@@ -16,7 +15,7 @@ enum { CUPTI_INVALID_METRIC_NAME = 17 };
 static int new_host(const char *chip, const uint8_t *availability, void **host)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	struct pm_host_initialize ask = PARAMS(pm_host_initialize, object,
+	struct pm_host_initialize ask = PM_PARAMS(pm_host_initialize, object,
 		.profiler_type = RANGE_PROFILER_TYPE, .chip = chip, .availability = availability);
 	int result;
 
@@ -29,7 +28,7 @@ static int new_host(const char *chip, const uint8_t *availability, void **host)
 
 static void drop_host(void *host)
 {
-	struct pm_host_deinitialize ask = PARAMS(pm_host_deinitialize, object, .object = host);
+	struct pm_object ask = PM_PARAMS(pm_object, object, .object = host);
 
 	(void)etl_injector.cupti.host_deinitialize(&ask);
 }
@@ -39,11 +38,11 @@ static int64_t configure(void *host, const char *const *names, size_t n, uint8_t
 			 size_t *bytes, uint32_t *passes)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	struct pm_add_metrics add = PARAMS(pm_add_metrics, count, .object = host, .metrics = names,
+	struct pm_add_metrics add = PM_PARAMS(pm_add_metrics, count, .object = host, .metrics = names,
 		.count = n);
-	struct pm_config_size size = PARAMS(pm_config_size, size, .object = host);
-	struct pm_config_image get = PARAMS(pm_config_image, image, .object = host);
-	struct pm_number_of_passes count = PARAMS(pm_number_of_passes, passes);
+	struct pm_config_size size = PM_PARAMS(pm_config_size, size, .object = host);
+	struct pm_config_image get = PM_PARAMS(pm_config_image, image, .object = host);
+	struct pm_number_of_passes count = PM_PARAMS(pm_number_of_passes, passes);
 	int result = cupti->host_add_metrics(&add);
 
 	if (result == CUPTI_OK)
@@ -98,7 +97,7 @@ static void describe(struct etl_range_config *config, uint32_t i, const char *ch
 		     const uint8_t *availability)
 {
 	struct etl_range_metric *metric = &config->metrics[i];
-	struct pm_properties ask = PARAMS(pm_properties, metric_type, .metric = metric->name);
+	struct pm_properties ask = PM_PARAMS(pm_properties, metric_type, .metric = metric->name);
 	uint32_t alone = 0;
 	void *host;
 
@@ -220,7 +219,7 @@ static int64_t choose_all(struct etl_range_config *config, const char *list, con
 /* What can be counted now; CUPTI is asked twice, for the size and for the image. */
 static int64_t read_availability(void *context, uint8_t **image, size_t *bytes)
 {
-	struct range_availability ask = PARAMS(range_availability, image, .context = context);
+	struct range_availability ask = PM_PARAMS(range_availability, image, .context = context);
 	int result = etl_injector.cupti.profiler_availability(&ask);
 
 	if (result != CUPTI_OK)
@@ -240,7 +239,7 @@ static int64_t read_chip(void *context, uint32_t device, struct pm_chip_name *ch
 	struct pm_no_params none = { .struct_size = sizeof none };
 	int64_t code = cupti->profiler_initialize(&none);
 
-	*chip = (struct pm_chip_name)PARAMS(pm_chip_name, chip, .device = device);
+	*chip = (struct pm_chip_name)PM_PARAMS(pm_chip_name, chip, .device = device);
 	if (code == 0)
 		code = cupti->chip_name(chip);
 	if (code == 0 && context)
@@ -308,7 +307,7 @@ void etl_range_config_free(struct etl_range_config *config)
 void etl_range_config_evaluate(const struct etl_range_config *config, const uint8_t *image,
 			       size_t bytes, double *values, int32_t *results)
 {
-	struct pm_evaluate ask = PARAMS(pm_evaluate, values, .object = config->host,
+	struct pm_evaluate ask = PM_PARAMS(pm_evaluate, values, .object = config->host,
 		.counter_data = image, .counter_data_size = bytes, .metrics = config->names,
 		.count = config->count, .values = values);
 	int result = etl_injector.cupti.host_evaluate(&ask);

@@ -27,11 +27,6 @@ struct range_enable {
 	int cache_control; /* since RANGE_API_CACHE_CONTROL */
 };
 
-struct range_object { /* disable, start, pop */
-	PM_HEAD;
-	void *object;
-};
-
 struct range_push {
 	PM_HEAD;
 	void *object;
@@ -46,13 +41,6 @@ struct range_counter_data_size {
 	size_t max_ranges;
 	uint32_t max_nodes; /* of the tree of ranges: at least max_ranges */
 	size_t size; /* out */
-};
-
-struct range_counter_data_initialize {
-	PM_HEAD;
-	void *object;
-	size_t size;
-	uint8_t *image; /* filled */
 };
 
 struct range_set_config {

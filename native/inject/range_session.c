@@ -9,7 +9,6 @@
 #include "inject/range_params.h"
 #include "inject/range_session.h"
 
-#define PARAMS(type, last, ...) { .struct_size = PM_SIZE(type, last), __VA_ARGS__ }
 /* One is ours.  A second is of a thread that launched meanwhile: then none can be told from the
  * other. */
 #define MOST_RANGES 2
@@ -22,7 +21,7 @@ static _Atomic uint64_t enabled; /* contexts */
 
 static int64_t have_image(struct etl_range_session *session)
 {
-	struct range_counter_data_size ask = PARAMS(range_counter_data_size, size,
+	struct range_counter_data_size ask = PM_PARAMS(range_counter_data_size, size,
 		.object = session->object, .metrics = session->config.names,
 		.count = session->config.count, .max_ranges = MOST_RANGES, .max_nodes = MOST_RANGES);
 	int result = etl_injector.cupti.range_counter_data_size(&ask);
@@ -38,7 +37,7 @@ static int64_t have_image(struct etl_range_session *session)
 
 static void disable(struct etl_range_session *session)
 {
-	struct range_object ask = PARAMS(range_object, object, .object = session->object);
+	struct pm_object ask = PM_PARAMS(pm_object, object, .object = session->object);
 
 	(void)etl_injector.cupti.range_disable(&ask);
 	session->object = NULL;
@@ -49,7 +48,7 @@ static void disable(struct etl_range_session *session)
 static int64_t enable(struct etl_range_session *session)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	struct range_enable ask = PARAMS(range_enable, object, .context = session->context);
+	struct range_enable ask = PM_PARAMS(range_enable, object, .context = session->context);
 	int64_t code;
 
 	if (cupti->version >= RANGE_API_CACHE_CONTROL) {
@@ -259,16 +258,16 @@ int64_t etl_range_session_start(struct etl_range_session *session, const char *n
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	int64_t code = take_turn(session);
-	struct range_counter_data_initialize clear = PARAMS(range_counter_data_initialize, image,
+	struct pm_counter_data_initialize clear = PM_PARAMS(pm_counter_data_initialize, image,
 		.object = session->object, .size = session->image_bytes, .image = session->image);
-	struct range_set_config set = PARAMS(range_set_config, target_level,
+	struct range_set_config set = PM_PARAMS(range_set_config, target_level,
 		.object = session->object, .config_size = session->config.image_bytes,
 		.config = session->config.image, .size = session->image_bytes,
 		.image = session->image, .range = name ? RANGE_USER : RANGE_AUTO,
 		.replay = name || etl_range_asked.run ? RANGE_USER_REPLAY : RANGE_KERNEL_REPLAY,
 		.max_ranges = MOST_RANGES, .levels = 1, .min_level = 1, .target_level = 1);
-	struct range_object start = PARAMS(range_object, object, .object = session->object);
-	struct range_push push = PARAMS(range_push, name, .object = session->object, .name = name);
+	struct pm_object start = PM_PARAMS(pm_object, object, .object = session->object);
+	struct range_push push = PM_PARAMS(range_push, name, .object = session->object, .name = name);
 
 	if (code == 0)
 		code = cupti->range_counter_data_initialize(&clear);
@@ -289,10 +288,10 @@ int64_t etl_range_session_start(struct etl_range_session *session, const char *n
 static int64_t decode(struct etl_range_session *session, size_t *ranges, size_t *dropped)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	struct range_object pop = PARAMS(range_object, object, .object = session->object);
-	struct range_stop stop = PARAMS(range_stop, is_all_submitted, .object = session->object);
-	struct range_decode ask = PARAMS(range_decode, dropped, .object = session->object);
-	struct range_counter_data_info info = PARAMS(range_counter_data_info, ranges,
+	struct pm_object pop = PM_PARAMS(pm_object, object, .object = session->object);
+	struct range_stop stop = PM_PARAMS(range_stop, is_all_submitted, .object = session->object);
+	struct range_decode ask = PM_PARAMS(range_decode, dropped, .object = session->object);
+	struct range_counter_data_info info = PM_PARAMS(range_counter_data_info, ranges,
 		.image = session->image, .size = session->image_bytes);
 	int result = CUPTI_OK, stopped;
 
@@ -360,7 +359,7 @@ void etl_range_session_launched(struct etl_range_session *session, uint64_t laun
 
 void etl_range_session_end(struct etl_range_session *session)
 {
-	struct range_stop stop = PARAMS(range_stop, is_all_submitted, .object = session->object);
+	struct range_stop stop = PM_PARAMS(range_stop, is_all_submitted, .object = session->object);
 
 	if (session->is_running)
 		(void)etl_injector.cupti.range_stop(&stop);

@@ -8,7 +8,6 @@
 #include "inject/sass_context.h"
 #include "inject/sass_params.h"
 
-#define PARAMS(type, last, ...) { .struct_size = PM_SIZE(type, last), __VA_ARGS__ }
 #define MOST_DEVICES 64u
 /* Of records that CUPTI tells of; what is more is no number that it can mean. */
 #define MOST_RECORDS ((size_t)8 << 20)
@@ -32,7 +31,7 @@ static int64_t read_ids(struct etl_sass_context *counted)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
 	struct pm_no_params none = { .struct_size = sizeof none };
-	struct pm_chip_name chip = PARAMS(pm_chip_name, chip, .device = counted->device);
+	struct pm_chip_name chip = PM_PARAMS(pm_chip_name, chip, .device = counted->device);
 	int result = cupti->profiler_initialize(&none);
 
 	if (result == CUPTI_OK)
@@ -40,7 +39,7 @@ static int64_t read_ids(struct etl_sass_context *counted)
 	if (result != CUPTI_OK)
 		return result;
 	for (uint32_t i = 0; i < etl_sass_asked.count; i++) {
-		struct sass_properties ask = PARAMS(sass_properties, metric, .chip = chip.chip,
+		struct sass_properties ask = PM_PARAMS(sass_properties, metric, .chip = chip.chip,
 			.name = etl_sass_asked.metrics[i]);
 
 		result = cupti->sass_properties(&ask);
@@ -65,7 +64,7 @@ static bool is_first_of_device(uint32_t device, int by)
 
 static void unset_config(uint32_t device)
 {
-	struct sass_unset_config ask = PARAMS(sass_unset_config, device, .device = device);
+	struct sass_unset_config ask = PM_PARAMS(sass_unset_config, device, .device = device);
 
 	if (is_first_of_device(device, -1))
 		(void)etl_injector.cupti.sass_unset_config(&ask);
@@ -74,7 +73,7 @@ static void unset_config(uint32_t device)
 static int64_t set_config(const struct etl_sass_context *counted)
 {
 	struct sass_config configs[ETL_MOST_SASS_METRICS];
-	struct sass_set_config ask = PARAMS(sass_set_config, device, .count = etl_sass_asked.count,
+	struct sass_set_config ask = PM_PARAMS(sass_set_config, device, .count = etl_sass_asked.count,
 		.configs = configs, .device = counted->device);
 	int result;
 
@@ -94,7 +93,7 @@ static int64_t set_config(const struct etl_sass_context *counted)
 int64_t etl_sass_context_begin(struct etl_sass_context *counted)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	struct sass_enable ask = PARAMS(sass_enable, is_lazy, .context = counted->context,
+	struct sass_enable ask = PM_PARAMS(sass_enable, is_lazy, .context = counted->context,
 		.is_lazy = 1);
 	int64_t code;
 
@@ -161,7 +160,7 @@ static int64_t take(struct etl_sass_context *counted, size_t records, size_t val
 	uint8_t *memory = etl_new_memory(bytes);
 	struct sass_record *data = (struct sass_record *)memory;
 	struct sass_value *place = (struct sass_value *)(data + records);
-	struct sass_flush ask = PARAMS(sass_flush, instances, .context = counted->context,
+	struct sass_flush ask = PM_PARAMS(sass_flush, instances, .context = counted->context,
 		.records = records, .instances = values / etl_sass_asked.count, .data = data);
 	int64_t end_ns;
 	int result;
@@ -185,7 +184,7 @@ static int64_t take(struct etl_sass_context *counted, size_t records, size_t val
 
 static void collect(struct etl_sass_context *counted)
 {
-	struct sass_data_properties ask = PARAMS(sass_data_properties, instances,
+	struct sass_data_properties ask = PM_PARAMS(sass_data_properties, instances,
 		.context = counted->context);
 	int64_t code = etl_injector.cupti.sass_data_properties(&ask);
 
@@ -202,7 +201,7 @@ static void collect(struct etl_sass_context *counted)
 
 void etl_sass_context_end(struct etl_sass_context *counted)
 {
-	struct sass_disable ask = PARAMS(sass_disable, dropped, .context = counted->context);
+	struct sass_disable ask = PM_PARAMS(sass_disable, dropped, .context = counted->context);
 	int result;
 
 	collect(counted);

@@ -42,8 +42,7 @@ static int make_object(const struct pm_host *host, void **object, struct etl_err
 
 static void drop_object(const struct pm_host *host, void *object)
 {
-	struct pm_host_deinitialize ask = PM_PARAMS(pm_host_deinitialize, object,
-		.object = object);
+	struct pm_object ask = PM_PARAMS(pm_object, object, .object = object);
 
 	if (object)
 		host->api->host_deinitialize(&ask);

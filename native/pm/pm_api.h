@@ -41,7 +41,7 @@ struct pm_api {
 	int (*deinitialize)(struct pm_no_params *);
 	int (*chip_name)(struct pm_chip_name *);
 	int (*host_initialize)(struct pm_host_initialize *);
-	int (*host_deinitialize)(struct pm_host_deinitialize *);
+	int (*host_deinitialize)(struct pm_object *);
 	int (*supported_chips)(struct pm_supported_chips *);
 	int (*base_metrics)(struct pm_base_metrics *);
 	int (*sub_metrics)(struct pm_sub_metrics *);
@@ -79,6 +79,3 @@ void pm_api_close(struct pm_api *api);
 
 /* `result`, after writing CUPTI's words for it, with `call` before them, to `error`. */
 int pm_fail(const struct pm_api *api, int result, const char *call, struct etl_error *error);
-
-/* Size of the whole struct, for those that never grew. */
-#define PM_PARAMS(type, last, ...) { .struct_size = PM_SIZE(type, last), __VA_ARGS__ }

@@ -22,11 +22,6 @@ struct pm_enable {
 	void *object; /* out */
 };
 
-struct pm_object { /* disable, start, stop */
-	PM_HEAD;
-	void *object;
-};
-
 struct pm_set_config {
 	PM_HEAD;
 	void *object;
@@ -45,13 +40,6 @@ struct pm_counter_data_size {
 	size_t count;
 	uint32_t max_samples;
 	size_t size; /* out */
-};
-
-struct pm_counter_data_initialize {
-	PM_HEAD;
-	void *object;
-	size_t size;
-	uint8_t *image; /* filled */
 };
 
 struct pm_decode {

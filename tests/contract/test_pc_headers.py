@@ -10,6 +10,7 @@ import pytest
 from tools.codegen.header_wheels import PACKAGES, fetch_headers
 
 ROOT = Path(__file__).parents[2]
+OURS = (ROOT / "native", ROOT / "native/include")
 # Our struct, CUPTI's, and the members of each in the same order.  Those of CUPTI's that end in
 # Params have a size of their own, up to the last member.
 STRUCTS = (
@@ -92,7 +93,7 @@ def probe(shift: str = "") -> str:
             ]
         whole = f"sizeof(struct {mine})", f"sizeof({theirs})"
         if theirs.endswith("Params"):
-            whole = f"PC_SIZE({mine}, {pairs[-1][0]})", f"{theirs}Size"
+            whole = f"PM_SIZE({mine}, {pairs[-1][0]})", f"{theirs}Size"
         lines.append(f'same("size of {mine}", {whole[0]}, {whole[1]});')
     return "\n".join([*lines, "return 0; }", ""])
 
@@ -101,7 +102,7 @@ def differences(major: int, folder: Path, shift: str = "") -> list[str]:
     headers = fetch_headers(major, ROOT / ".cache" / "headers")
     source, program = folder / "probe.c", folder / "probe"
     source.write_text(probe(shift))
-    includes = [f"-I{path}" for path in (*headers.include_dirs, ROOT / "native", folder)]
+    includes = [f"-I{path}" for path in (*headers.include_dirs, *OURS, folder)]
     subprocess.run(["cc", "-w", *includes, "-o", program, source], check=True)
     done = subprocess.run([program], check=True, capture_output=True, text=True)
     return done.stdout.splitlines()

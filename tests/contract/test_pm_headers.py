@@ -19,7 +19,7 @@ STRUCTS = (
         "profiler_type chip availability object single_pass_set",
         "profilerType pChipName pCounterAvailabilityImage pHostObject pSinglePassMetricSetName",
     ),
-    ("pm_host_deinitialize", "CUpti_Profiler_Host_Deinitialize", "object", "pHostObject"),
+    ("pm_object", "CUpti_Profiler_Host_Deinitialize", "object", "pHostObject"),
     (
         "pm_supported_chips",
         "CUpti_Profiler_Host_GetSupportedChips",
@@ -153,8 +153,8 @@ STRUCTS = (
         "context object cache_control",
         "ctx pRangeProfilerObject cacheControlMode",
     ),
-    ("range_object", "CUpti_RangeProfiler_Disable", "object", "pRangeProfilerObject"),
-    ("range_object", "CUpti_RangeProfiler_Start", "object", "pRangeProfilerObject"),
+    ("pm_object", "CUpti_RangeProfiler_Disable", "object", "pRangeProfilerObject"),
+    ("pm_object", "CUpti_RangeProfiler_Start", "object", "pRangeProfilerObject"),
     (
         "range_counter_data_size",
         "CUpti_RangeProfiler_GetCounterDataSize",
@@ -163,7 +163,7 @@ STRUCTS = (
         "counterDataSize",
     ),
     (
-        "range_counter_data_initialize",
+        "pm_counter_data_initialize",
         "CUpti_RangeProfiler_CounterDataImage_Initialize",
         "object size image",
         "pRangeProfilerObject counterDataSize pCounterData",

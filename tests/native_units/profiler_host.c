@@ -42,7 +42,7 @@ static int host_initialize(struct pm_host_initialize *ask)
 	return 0;
 }
 
-static int host_deinitialize(struct pm_host_deinitialize *ask)
+static int host_deinitialize(struct pm_object *ask)
 {
 	free(ask->object);
 	cupti.objects--;

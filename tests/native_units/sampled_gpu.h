@@ -190,7 +190,7 @@ static int host_initialize(struct pm_host_initialize *ask)
 	return 0;
 }
 
-static int host_deinitialize(struct pm_host_deinitialize *ask)
+static int host_deinitialize(struct pm_object *ask)
 {
 	(void)ask;
 	return 0;

@@ -21,14 +21,29 @@ enum {
 	size_t struct_size;                                                                        \
 	void *private_data /* CUPTI's; NULL */
 
+/* Size of the whole struct, for those that never grew. */
+#define PM_PARAMS(type, last, ...) { .struct_size = PM_SIZE(type, last), __VA_ARGS__ }
+
 struct pm_no_params { /* cuptiProfilerInitialize, cuptiProfilerDeInitialize */
 	PM_HEAD;
+};
+
+struct pm_object { /* deinitialize, disable, start, stop, pop */
+	PM_HEAD;
+	void *object;
 };
 
 struct pm_chip_name {
 	PM_HEAD;
 	size_t device;
 	const char *chip; /* out */
+};
+
+struct pm_counter_data_initialize {
+	PM_HEAD;
+	void *object;
+	size_t size;
+	uint8_t *image; /* filled */
 };
 
 /* The profiler host. */
@@ -40,11 +55,6 @@ struct pm_host_initialize {
 	const uint8_t *availability;
 	void *object; /* out */
 	const char *single_pass_set; /* since PM_API_SINGLE_PASS */
-};
-
-struct pm_host_deinitialize {
-	PM_HEAD;
-	void *object;
 };
 
 struct pm_supported_chips {
