@@ -106,7 +106,6 @@ static void fill(struct etl_process *process, const struct etl_callback_event *e
 /* `end`: where the event lies, before which its texts do. */
 static int add_event(struct etl_process *process, const uint8_t *data, uint32_t end)
 {
-	struct builder *builder = &process->decoder->builders[TABLE];
 	struct value row[COLUMNS] = { { 0, false } };
 	struct etl_callback_event event;
 	bool is_damaged = false;
@@ -116,8 +115,6 @@ static int add_event(struct etl_process *process, const uint8_t *data, uint32_t 
 		process->decoded.damaged_callbacks++;
 		return 0;
 	}
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
 	fill(process, &event, row);
 	row[FUNCTION] = text(process, data, event.function, end, FUNCTION, &is_damaged);
 	if (IS_API(event.domain))
@@ -128,8 +125,8 @@ static int add_event(struct etl_process *process, const uint8_t *data, uint32_t 
 		process->decoded.damaged_callbacks++;
 		return 0;
 	}
-	process->decoded.callbacks++;
-	row_append(builder, row);
+	if (row_add(process, TABLE, row, &process->decoded.callbacks) < 0)
+		return -ENOMEM;
 	return process->lacks_memory ? -ENOMEM : 0;
 }
 

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <string.h>
 
 #include "decode/graph_nodes.h"
@@ -21,7 +20,6 @@ _Static_assert(sizeof graph_node_columns / sizeof *graph_node_columns == NODE_CO
 static int add_node(struct etl_process *process, const void *entry)
 {
 	const struct etl_graph_node *node = entry;
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_GRAPH_NODE];
 	struct value row[NODE_COLUMNS] = {
 		[NODE_PROCESS] = KNOWN(process->process_id),
 		[NODE_ID] = KNOWN(node->id),
@@ -35,16 +33,12 @@ static int add_node(struct etl_process *process, const void *entry)
 		process->decoded.damaged_graph_nodes++;
 		return 0;
 	}
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
 	if (node->kind < sizeof kinds / sizeof *kinds)
 		row[NODE_KIND] = row_word(process, ETL_TABLE_GRAPH_NODE, NODE_KIND, kinds[node->kind]);
 	if (!node->source_id)
 		row[NODE_STATE] = stack_state(process, ETL_TABLE_GRAPH_NODE, NODE_STATE,
 						  node->state);
-	process->decoded.graph_nodes++;
-	row_append(builder, row);
-	return 0;
+	return row_add(process, ETL_TABLE_GRAPH_NODE, row, &process->decoded.graph_nodes);
 }
 
 int decode_graph_nodes(struct etl_process *process, const uint8_t *data, uint32_t bytes)

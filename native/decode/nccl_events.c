@@ -45,7 +45,6 @@ static struct value text(struct etl_process *process, uint32_t column, const cha
 static int add_event(struct etl_process *process, const void *entry)
 {
 	const struct etl_nccl_event *event = entry;
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_NCCL_EVENT];
 	/* Or a phase of one. */
 	bool is_channel = event->kind == ETL_NCCL_CHANNEL || event->kind == ETL_NCCL_PHASE;
 	uint64_t bytes = element_bytes(event->datatype, sizeof event->datatype), product;
@@ -81,8 +80,6 @@ static int add_event(struct etl_process *process, const void *entry)
 		process->decoded.damaged_nccl_events++;
 		return 0;
 	}
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
 	if (!is_channel && bytes && !__builtin_mul_overflow(bytes, event->count, &product))
 		row[BYTES] = KNOWN(product);
 	row[KIND] = text(process, KIND, kinds[event->kind], 16);
@@ -91,9 +88,9 @@ static int add_event(struct etl_process *process, const void *entry)
 	row[DATATYPE] = text(process, DATATYPE, event->datatype, sizeof event->datatype);
 	row[ALGORITHM] = text(process, ALGORITHM, event->algorithm, sizeof event->algorithm);
 	row[PROTOCOL] = text(process, PROTOCOL, event->protocol, sizeof event->protocol);
-	process->decoded.nccl_events++;
+	if (row_add(process, ETL_TABLE_NCCL_EVENT, row, &process->decoded.nccl_events) < 0)
+		return -ENOMEM;
 	process->decoded.open_nccl_events += !event->end_ns;
-	row_append(builder, row);
 	return 0;
 }
 

@@ -48,7 +48,6 @@ static void learn(struct etl_process *process, const char *function, uint32_t by
 
 static int add_count(struct etl_process *process, const uint8_t *data, uint32_t at)
 {
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_SASS_METRIC];
 	struct etl_sass_count count;
 	const char *function, *metric;
 	uint32_t function_bytes = 0, metric_bytes = 0;
@@ -61,8 +60,6 @@ static int add_count(struct etl_process *process, const uint8_t *data, uint32_t 
 		process->decoded.damaged_pc_rows++;
 		return 0;
 	}
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
 	row[COUNT_START] = KNOWN(count.start_ns);
 	row[COUNT_END] = KNOWN(count.end_ns);
 	row[COUNT_DEVICE] = known_if(count.device_id >= 0, (uint32_t)count.device_id);
@@ -77,14 +74,11 @@ static int add_count(struct etl_process *process, const uint8_t *data, uint32_t 
 		row[COUNT_FUNCTION] = row_text(process, ETL_TABLE_SASS_METRIC, COUNT_FUNCTION,
 					       function, function_bytes);
 	}
-	process->decoded.pc_rows++;
-	row_append(builder, row);
-	return 0;
+	return row_add(process, ETL_TABLE_SASS_METRIC, row, &process->decoded.pc_rows);
 }
 
 static int add_sample(struct etl_process *process, const uint8_t *data, uint32_t at)
 {
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_PC_SAMPLE];
 	struct etl_pc_sample sample;
 	const char *function, *reason;
 	uint32_t function_bytes = 0, reason_bytes = 0;
@@ -97,8 +91,6 @@ static int add_sample(struct etl_process *process, const uint8_t *data, uint32_t
 		process->decoded.damaged_pc_rows++;
 		return 0;
 	}
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
 	row[SAMPLE_START] = KNOWN(sample.start_ns);
 	row[SAMPLE_END] = KNOWN(sample.end_ns);
 	row[SAMPLE_DEVICE] = known_if(sample.device_id >= 0, (uint32_t)sample.device_id);
@@ -117,22 +109,17 @@ static int add_sample(struct etl_process *process, const uint8_t *data, uint32_t
 	if (sample.correlation_id)
 		row[SAMPLE_CORRELATION] =
 			KNOWN(nearest_id(process->last_correlation, sample.correlation_id));
-	process->decoded.pc_rows++;
-	row_append(builder, row);
-	return 0;
+	return row_add(process, ETL_TABLE_PC_SAMPLE, row, &process->decoded.pc_rows);
 }
 
 static int add_window(struct etl_process *process, const uint8_t *data, uint32_t at)
 {
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_PC_WINDOW];
 	struct etl_pc_window window;
 	struct value row[WINDOW_COLUMNS] = { KNOWN(process->process_id) };
 	const char *mode;
 	bool is_known;
 
 	memcpy(&window, data + at, sizeof window);
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
 	mode = window.is_serialized ? "serialized" : "continuous";
 	is_known = !window.is_full;
 	row[WINDOW_START] = KNOWN(window.start_ns);
@@ -150,9 +137,7 @@ static int add_window(struct etl_process *process, const uint8_t *data, uint32_t
 	row[WINDOW_REST] = known_if(is_known, window.samples - window.stored - window.dropped -
 						      window.not_user - window.lost);
 	row[WINDOW_FULL] = KNOWN(window.is_full != 0);
-	process->decoded.pc_rows++;
-	row_append(builder, row);
-	return 0;
+	return row_add(process, ETL_TABLE_PC_WINDOW, row, &process->decoded.pc_rows);
 }
 
 /* Ranks of a job load the same code: of several processes' pieces, the first is kept. */
@@ -170,7 +155,6 @@ static int is_kept(struct etl_process *process, const struct etl_pc_cubin *cubin
 
 static int add_cubin(struct etl_process *process, const uint8_t *data, uint32_t at)
 {
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_CUBIN];
 	struct etl_pc_cubin cubin;
 	struct value row[CUBIN_COLUMNS] = { KNOWN(process->process_id) };
 	bool has_bytes;
@@ -180,7 +164,7 @@ static int add_cubin(struct etl_process *process, const uint8_t *data, uint32_t 
 		process->decoded.damaged_pc_rows++;
 		return 0;
 	}
-	if (builder_reserve(builder, 1) < 0 || is_kept(process, &cubin, &has_bytes) < 0)
+	if (is_kept(process, &cubin, &has_bytes) < 0)
 		return -ENOMEM;
 	row[CUBIN_CRC] = KNOWN(cubin.cubin_crc);
 	row[CUBIN_SIZE] = KNOWN(cubin.size);
@@ -188,9 +172,7 @@ static int add_cubin(struct etl_process *process, const uint8_t *data, uint32_t 
 	if (has_bytes)
 		row[CUBIN_BYTES] = row_bytes(process, ETL_TABLE_CUBIN, CUBIN_BYTES,
 					     data + at + sizeof cubin, cubin.length);
-	process->decoded.pc_rows++;
-	row_append(builder, row);
-	return 0;
+	return row_add(process, ETL_TABLE_CUBIN, row, &process->decoded.pc_rows);
 }
 
 /* Of a whole entry; 1 if it is none. */

@@ -88,8 +88,6 @@ static void put_launch(struct etl_process *process, const struct etl_range_measu
 static int add_values(struct etl_process *process, const uint8_t *data, uint32_t bytes, uint32_t at,
 		      uint32_t n, struct value *row)
 {
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_LAUNCH_METRIC];
-
 	for (; n > 0; n--) {
 		struct etl_range_value value;
 		uint64_t texts;
@@ -101,13 +99,10 @@ static int add_values(struct etl_process *process, const uint8_t *data, uint32_t
 		if (value.bytes % 8 || value.bytes > bytes - at || value.bytes < sizeof value ||
 		    texts > value.bytes - sizeof value)
 			return 1;
-		if (builder_reserve(builder, 1) < 0)
-			return -ENOMEM;
 		put_value(process, &value, (const char *)data + at + sizeof value, row);
-		if (process->lacks_memory)
+		if (process->lacks_memory || row_add(process, ETL_TABLE_LAUNCH_METRIC, row,
+						     &process->decoded.range_rows) < 0)
 			return -ENOMEM;
-		process->decoded.range_rows++;
-		row_append(builder, row);
 		at += value.bytes;
 	}
 	return 0;

@@ -4,8 +4,12 @@
 #include "decode/row.h"
 #include "etl/hash.h"
 
-void row_append(struct builder *builder, const struct value *values)
+int row_add(struct etl_process *process, int table, const struct value *values, uint64_t *count)
 {
+	struct builder *builder = &process->decoder->builders[table];
+
+	if (builder_reserve(builder, 1) < 0)
+		return -ENOMEM;
 	for (uint32_t c = 0; c < builder->kind->n_columns; c++) {
 		size_t each = column_value_bytes(&builder->kind->columns[c]);
 		/* A bit is given with those of 64 rows. */
@@ -16,6 +20,9 @@ void row_append(struct builder *builder, const struct value *values)
 			      each ? (const void *)&values[c].number : &bits, values[c].is_known, 1);
 	}
 	builder->rows++;
+	if (count)
+		++*count;
+	return 0;
 }
 
 struct value row_text(struct etl_process *process, int table, uint32_t column, const char *text,

@@ -21,8 +21,9 @@ static inline struct value known_if(bool is_known, uint64_t number)
 ETL_MUST_CHECK int decode_entries(struct etl_process *process, const uint8_t *data, uint32_t bytes,
 				  size_t size,
 				  int (*add)(struct etl_process *process, const void *entry));
-/* There is room for it, see builder_reserve(). */
-void row_append(struct builder *builder, const struct value *values);
+/* Adds a row to a table, and then one to what counts such rows, unless that is NULL; -ENOMEM. */
+ETL_MUST_CHECK int row_add(struct etl_process *process, int table, const struct value *values,
+			   uint64_t *count);
 /* A text's entry of a column; NULL where it finds no room. */
 struct value row_text(struct etl_process *process, int table, uint32_t column, const char *text,
 		      size_t length);

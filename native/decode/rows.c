@@ -26,10 +26,17 @@ static const char *const domains[ETL_RANGE_DOMAINS] = {
 	[ETL_PYTORCH_MODULE] = "pytorch.module",
 };
 
+static int add_record(struct etl_process *process, uint32_t table, const struct value *row)
+{
+	if (row_add(process, (int)table, row, &process->decoded.records) < 0)
+		return -ENOMEM;
+	process->stored[table]++;
+	return 0;
+}
+
 static int add_mark(struct etl_process *process, const struct etl_range_event *event,
 		    const char *name)
 {
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_MARKER];
 	struct value row[MARK_COLUMNS] = {
 		[MARK_PROCESS] = KNOWN(process->process_id),
 		[MARK_TIME] = KNOWN(event->timestamp_ns),
@@ -37,8 +44,6 @@ static int add_mark(struct etl_process *process, const struct etl_range_event *e
 		[MARK_THREAD] = KNOWN((int32_t)event->thread_id),
 	};
 
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
 	row[MARK_EVENT] = row_word(process, ETL_TABLE_MARKER, MARK_EVENT, event->is_end ? "end" : "start");
 	row[MARK_OBJECT] = row_word(process, ETL_TABLE_MARKER, MARK_OBJECT, "thread");
 	if (!event->is_end)
@@ -46,16 +51,14 @@ static int add_mark(struct etl_process *process, const struct etl_range_event *e
 					  event->name_bytes);
 	if (domains[event->domain])
 		row[MARK_DOMAIN] = row_word(process, ETL_TABLE_MARKER, MARK_DOMAIN, domains[event->domain]);
-	row_append(builder, row);
-	process->decoded.records++;
-	process->stored[ETL_TABLE_MARKER]++;
+	if (add_record(process, ETL_TABLE_MARKER, row) < 0)
+		return -ENOMEM;
 	process->decoded.open_ranges += event->is_end ? -1 : 1;
 	return 0;
 }
 
 static int add_payload(struct etl_process *process, const struct etl_range_event *event)
 {
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_MARKER_DATA];
 	struct value row[DATA_COLUMNS] = {
 		[DATA_PROCESS] = KNOWN(process->process_id),
 		[DATA_MARK] = KNOWN(event->marker_id),
@@ -63,29 +66,20 @@ static int add_payload(struct etl_process *process, const struct etl_range_event
 		[DATA_PAYLOAD] = KNOWN(event->payload),
 	};
 
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
-	row_append(builder, row);
-	process->decoded.records++;
-	process->stored[ETL_TABLE_MARKER_DATA]++;
-	return 0;
+	return add_record(process, ETL_TABLE_MARKER_DATA, row);
 }
 
 static int add_attributes(struct etl_process *process, const struct etl_range_event *event,
 			  const char *attributes)
 {
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_ARGUMENT];
 	struct value row[ARGUMENT_COLUMNS] = {
 		[ARGUMENT_PROCESS] = KNOWN(process->process_id),
 		[ARGUMENT_MARKER] = KNOWN(event->marker_id),
 	};
 
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
 	row[ARGUMENT_TEXT] = row_text(process, ETL_TABLE_ARGUMENT, ARGUMENT_TEXT, attributes,
 				      event->attribute_bytes);
-	row_append(builder, row);
-	return 0;
+	return row_add(process, ETL_TABLE_ARGUMENT, row, NULL);
 }
 
 int decode_ranges(struct etl_process *process, const uint8_t *data, uint32_t bytes)
@@ -157,14 +151,11 @@ int decode_facts(struct etl_process *process, const uint8_t *data, uint32_t byte
 		memcpy(&head, data + at, sizeof head);
 		if (head.table >= ETL_N_KINDS || head.n > ETL_MAX_COLUMNS)
 			break;
-		if (builder_reserve(&process->decoder->builders[head.table], 1) < 0)
-			return -ENOMEM;
 		next = read_facts(process, &head, data, at + (uint32_t)sizeof head, bytes, row);
 		if (!next)
 			break;
-		row_append(&process->decoder->builders[head.table], row);
-		process->decoded.records++;
-		process->stored[head.table]++;
+		if (add_record(process, head.table, row) < 0)
+			return -ENOMEM;
 		at = next;
 	}
 	process->decoded.unreadable_bytes += bytes - at;

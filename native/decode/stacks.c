@@ -27,7 +27,6 @@ _Static_assert(sizeof launch_stack_columns / sizeof *launch_stack_columns == CAL
 static int add_call(struct etl_process *process, const void *entry)
 {
 	const struct etl_launch_stack *call = entry;
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_LAUNCH_STACK];
 	uint64_t id = nearest_id(process->last_correlation, call->correlation_id);
 	struct value row[CALL_COLUMNS] = {
 		[CALL_PROCESS] = KNOWN(process->process_id),
@@ -39,13 +38,9 @@ static int add_call(struct etl_process *process, const void *entry)
 		process->decoded.damaged_stacks++;
 		return 0;
 	}
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
 	row[CALL_STATE] = stack_state(process, ETL_TABLE_LAUNCH_STACK, CALL_STATE, call->state);
 	process->last_correlation = id;
-	process->decoded.stacks++;
-	row_append(builder, row);
-	return 0;
+	return row_add(process, ETL_TABLE_LAUNCH_STACK, row, &process->decoded.stacks);
 }
 
 int decode_launch_stacks(struct etl_process *process, const uint8_t *data, uint32_t bytes)
@@ -61,7 +56,6 @@ _Static_assert(sizeof python_stack_columns / sizeof *python_stack_columns == FRA
 static int add_frame(struct etl_process *process, uint64_t stack_id, uint32_t depth,
 		     const struct etl_python_frame *frame)
 {
-	struct builder *builder = &process->decoder->builders[ETL_TABLE_PYTHON_STACK];
 	struct stack_code code;
 	int32_t line;
 	struct value row[FRAME_COLUMNS] = {
@@ -70,8 +64,6 @@ static int add_frame(struct etl_process *process, uint64_t stack_id, uint32_t de
 		[FRAME_DEPTH] = KNOWN(depth),
 	};
 
-	if (builder_reserve(builder, 1) < 0)
-		return -ENOMEM;
 	if (stack_codes_find(&process->codes, frame->code_id, frame->at, &code, &line)) {
 		row[FRAME_FUNCTION] = row_text(process, ETL_TABLE_PYTHON_STACK, FRAME_FUNCTION,
 						 code.function, code.function_bytes);
@@ -80,7 +72,8 @@ static int add_frame(struct etl_process *process, uint64_t stack_id, uint32_t de
 		row[FRAME_LINE] = (struct value){ line, line > 0 };
 		row[FRAME_FIRST] = KNOWN(code.first_line);
 	}
-	row_append(builder, row);
+	if (row_add(process, ETL_TABLE_PYTHON_STACK, row, NULL) < 0)
+		return -ENOMEM;
 	return process->lacks_memory ? -ENOMEM : 0;
 }
 
