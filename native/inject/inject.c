@@ -4,10 +4,8 @@
 #include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/nvtx_table.h"
-#include "inject/python_range.h"
 #include "inject/recording.h"
 #include "inject/session.h"
-#include "inject/torch.h"
 #include "../generated/env.h"
 
 #define ETL_EXPORT __attribute__((visibility("default")))
@@ -37,57 +35,12 @@ int InitializeInjectionNvtx2(void *get_export_table)
 	return etl_nvtx_initialize(get_export_table);
 }
 
-ETL_EXPORT int cupti_etl_begin(struct etl_error *error)
+int cupti_etl_begin(struct etl_error *error)
 {
 	return etl_session_begin(true, error);
 }
 
-ETL_EXPORT int cupti_etl_end(struct etl_error *error)
-{
-	return etl_session_end(error);
-}
-
-ETL_EXPORT void cupti_etl_pause(int is_paused)
-{
-	etl_recording_pause(is_paused);
-}
-
-ETL_EXPORT int cupti_etl_is_recording(void)
+int cupti_etl_is_recording(void)
 {
 	return etl_injector_is_ours() && etl_recording_is_on();
-}
-
-ETL_EXPORT void *cupti_etl_python_ranges(size_t size_of_object, struct etl_error *error)
-{
-	return etl_python_ranges(size_of_object, error);
-}
-
-ETL_EXPORT int cupti_etl_torch_open(const char *library, struct etl_error *error)
-{
-	return etl_torch_open(library, error);
-}
-
-ETL_EXPORT void cupti_etl_torch_probe(int64_t sequence)
-{
-	etl_torch_probe(sequence);
-}
-
-ETL_EXPORT int cupti_etl_torch_observe(int what, struct etl_error *error)
-{
-	return etl_torch_observe(what, error);
-}
-
-ETL_EXPORT void cupti_etl_torch_note(const char *text)
-{
-	etl_torch_note(text);
-}
-
-ETL_EXPORT void cupti_etl_torch_module_push(const char *text)
-{
-	etl_torch_module_push(text);
-}
-
-ETL_EXPORT void cupti_etl_torch_module_pop(void)
-{
-	etl_torch_module_pop();
 }

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "etl/inside.h"
 #include "etl/rows.h"
 #include "inject/attributes.h"
 #include "inject/injector.h"
 #include "inject/python_abi.h"
-#include "inject/python_range.h"
 #include "inject/ranges.h"
 
 static void *none(void)
@@ -332,7 +332,7 @@ static void *on_tasks(void *self, void *function)
 	return none();
 }
 
-void *etl_python_ranges(size_t size_of_object, struct etl_error *error)
+void *cupti_etl_python_ranges(size_t size_of_object, struct etl_error *error)
 {
 	static struct etl_method range_methods[] = {
 		{ "__enter__", range_enter, TAKES_NOTHING, NULL },

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "etl/clock.h"
+#include "etl/inside.h"
 #include "inject/conflict.h"
 #include "inject/injector.h"
 #include "inject/range.h"
@@ -359,9 +360,9 @@ void etl_recording_finish(void)
 	end_switching();
 }
 
-void etl_recording_pause(bool paused)
+void cupti_etl_pause(int paused)
 {
-	etl_store(&is_paused, paused);
+	etl_store(&is_paused, paused != 0);
 	if (!etl_injector_is_ours())
 		return; /* the start looks at it */
 	etl_recording_update(ETL_BY_RANGE);

@@ -21,7 +21,6 @@ bool etl_recording_is_on(void);
 void etl_recording_note(const char *text);
 void etl_recording_retry(void);
 void etl_recording_finish(void); /* the process ends, or is done with it */
-void etl_recording_pause(bool is_paused); /* as the program's own code wants */
 /* For the rest of the session nothing is recorded; what was, CUPTI still has. */
 void etl_recording_stop(void);
 /* After the last flush: lets go of CUPTI, and forgets what the session was to record. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "etl/inside.h"
 #include "etl/locks.h"
 #include "inject/callbacks.h"
 #include "inject/conflict.h"
@@ -254,7 +255,8 @@ int etl_session_begin(bool is_late, struct etl_error *error)
 	return code;
 }
 
-int etl_session_end(struct etl_error *error)
+/* Another session can begin then. */
+int cupti_etl_end(struct etl_error *error)
 {
 	int code = 0;
 

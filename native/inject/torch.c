@@ -8,7 +8,7 @@
  *	end(record_function, context)
  *
  * Where the sequence number lies in a RecordFunction is looked for in operators whose number is
- * known (etl_torch_probe), behind which their inputs must lie; where it is not found, nothing is
+ * known (cupti_etl_torch_probe), behind which their inputs must lie; where it is not found, nothing is
  * observed. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "etl/atomics.h"
+#include "etl/inside.h"
 #include "inject/buffers.h"
 #include "inject/environment.h"
 #include "inject/injector.h"
@@ -155,7 +156,7 @@ OBSERVE(backward, ETL_PYTORCH_BACKWARD, true)
 /* Those of collectives may end on another thread. */
 OBSERVE(annotation, ETL_PYTORCH_ANNOTATION, !is_async(function))
 
-void etl_torch_module_push(const char *text)
+void cupti_etl_torch_module_push(const char *text)
 {
 	int saved = errno;
 
@@ -164,7 +165,7 @@ void etl_torch_module_push(const char *text)
 	errno = saved;
 }
 
-void etl_torch_module_pop(void)
+void cupti_etl_torch_module_pop(void)
 {
 	int saved = errno;
 
@@ -201,7 +202,7 @@ static bool fits(unsigned at, int64_t sequence)
 	return seen[at] == (uint64_t)sequence && seen[at + 1] && seen[at + 2] == 1;
 }
 
-void etl_torch_probe(int64_t sequence)
+void cupti_etl_torch_probe(int64_t sequence)
 {
 	for (unsigned at = 0; at < LOOKED_AT / 8 - 2; at++)
 		if (!fits(at, sequence))
@@ -235,7 +236,7 @@ static int find(void *library, const char *symbol, void *function, struct etl_er
 	return 0;
 }
 
-int etl_torch_open(const char *path, struct etl_error *error)
+int cupti_etl_torch_open(const char *path, struct etl_error *error)
 {
 	static const struct {
 		const char *symbol;
@@ -281,7 +282,7 @@ static void start_observing(void)
 	callbacks[n_callbacks++] = add(start_annotation, end_annotation, SCOPE_USER, false);
 }
 
-int etl_torch_observe(int what, struct etl_error *error)
+int cupti_etl_torch_observe(int what, struct etl_error *error)
 {
 	int code = 0;
 
@@ -290,7 +291,7 @@ int etl_torch_observe(int what, struct etl_error *error)
 	if (code < 0)
 		return code;
 	if (what & ETL_TORCH_SIZES && !tells_inputs) {
-		etl_torch_note("sizes of PyTorch's inputs are not recorded: this version does not tell them");
+		cupti_etl_torch_note("sizes of PyTorch's inputs are not recorded: this version does not tell them");
 		what &= ~ETL_TORCH_SIZES;
 	}
 	pthread_mutex_lock(&lock);
@@ -301,7 +302,7 @@ int etl_torch_observe(int what, struct etl_error *error)
 	return 0;
 }
 
-void etl_torch_note(const char *text)
+void cupti_etl_torch_note(const char *text)
 {
 	pthread_mutex_lock(&lock);
 	is_hooked = true;

@@ -5,6 +5,7 @@
 
 #include "etl/error.h"
 
+#pragma GCC visibility push(default)
 /* cffi: begin */
 /* Begins to record for the collector that the environment names.  0 or -errno. */
 int cupti_etl_begin(struct etl_error *error);
@@ -19,13 +20,18 @@ int cupti_etl_is_recording(void);
  * object.__basicsize__. */
 void *cupti_etl_python_ranges(size_t size_of_object, struct etl_error *error);
 
-
-/* What the start-up hook of --pytorch calls, by ctypes; see inject/torch.h. */
+/* What the start-up hook of --pytorch calls, by ctypes; see inject/torch.c. */
 enum etl_torch_observed { ETL_TORCH_OPERATORS = 1, ETL_TORCH_SIZES = 2, ETL_TORCH_MODULES = 4 };
-int cupti_etl_torch_open(const char *library, struct etl_error *error);
+/* Finds PyTorch's library in this process and begins to look at how its objects lie. */
+int cupti_etl_torch_open(const char *path, struct etl_error *error);
+/* The sequence number of the operator that this thread ran last, which had one input. */
 void cupti_etl_torch_probe(int64_t sequence);
+/* From now on, what is meant is ranges in sessions; of operators, after having looked.
+ * -ENOTSUP: this PyTorch is not as it is known. */
 int cupti_etl_torch_observe(int what, struct etl_error *error);
+/* Why this process has no ranges of PyTorch, for the collector. */
 void cupti_etl_torch_note(const char *text);
 void cupti_etl_torch_module_push(const char *text);
 void cupti_etl_torch_module_pop(void);
 /* cffi: end */
+#pragma GCC visibility pop
