@@ -58,26 +58,17 @@ static int begin_4(void **context, int *mask, const char *name, uint64_t id, int
 	return begin(context, mask, 4, id, name, ranks, rank);
 }
 
-static int begin_5(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
-		   int rank, void *log)
-{
-	(void)nodes, (void)log;
-	return begin(context, mask, 5, id, name, ranks, rank);
-}
+#define BEGIN(VERSION)                                                                             \
+	static int begin_##VERSION(void **context, uint64_t id, int *mask, const char *name,       \
+				   int nodes, int ranks, int rank, void *log)                      \
+	{                                                                                          \
+		(void)nodes, (void)log;                                                            \
+		return begin(context, mask, VERSION, id, name, ranks, rank);                       \
+	}
 
-static int begin_6(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
-		   int rank, void *log)
-{
-	(void)nodes, (void)log;
-	return begin(context, mask, 6, id, name, ranks, rank);
-}
-
-static int begin_7(void **context, uint64_t id, int *mask, const char *name, int nodes, int ranks,
-		   int rank, void *log)
-{
-	(void)nodes, (void)log;
-	return begin(context, mask, 7, id, name, ranks, rank);
-}
+BEGIN(5)
+BEGIN(6)
+BEGIN(7)
 
 /* An NCCL that has no later version tells of no operations that could be told apart. */
 static int refuse(void **context, int *mask, uint16_t version)
@@ -89,20 +80,15 @@ static int refuse(void **context, int *mask, uint16_t version)
 	return 0;
 }
 
-static int begin_1(void **context, int *mask)
-{
-	return refuse(context, mask, 1);
-}
+#define REFUSE(VERSION)                                                                            \
+	static int begin_##VERSION(void **context, int *mask)                                      \
+	{                                                                                          \
+		return refuse(context, mask, VERSION);                                             \
+	}
 
-static int begin_2(void **context, int *mask)
-{
-	return refuse(context, mask, 2);
-}
-
-static int begin_3(void **context, int *mask)
-{
-	return refuse(context, mask, 3);
-}
+REFUSE(1)
+REFUSE(2)
+REFUSE(3)
 
 typedef int begin_later(void **, uint64_t, int *, const char *, int, int, int, void *);
 
