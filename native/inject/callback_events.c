@@ -7,12 +7,7 @@
 
 enum { DOMAIN_RESOURCE = 3, DOMAIN_SYNCHRONIZE, DOMAIN_NVTX, DOMAIN_STATE };
 
-/* CUpti_ResourceData, and what its last member leads to. */
-struct resource_data {
-	void *context;
-	uint64_t stream;
-	const void *descriptor;
-};
+/* What the last member of struct cupti_resource leads to. */
 struct module_data { /* CUpti_ModuleResourceData */
 	uint32_t id;
 	size_t bytes;
@@ -61,7 +56,7 @@ static void call(const struct etl_callback_data *data, const struct etl_callback
 }
 
 /* The numbers are those of CUpti_CallbackIdResource. */
-static void resource(uint32_t cbid, const struct resource_data *data,
+static void resource(uint32_t cbid, const struct cupti_resource *data,
 		     struct etl_callback_event *event)
 {
 	struct module_data module;
@@ -69,7 +64,7 @@ static void resource(uint32_t cbid, const struct resource_data *data,
 	struct stream_data stream;
 
 	if (cbid == 3 || cbid == 4) { /* of a stream */
-		event->stream = event->object = data->stream;
+		event->stream = event->object = (uintptr_t)data->stream;
 		event->known |= ETL_HAS_STREAM | ETL_HAS_OBJECT;
 	} else if (cbid == 1 || cbid == 2) { /* of a context */
 		event->object = (uintptr_t)data->context;

@@ -143,17 +143,13 @@ void etl_range_metrics_call(uint32_t cbid, const struct etl_callback_data *data)
 
 void etl_range_metrics_resource(uint32_t cbid, const void *info)
 {
-	struct { /* CUpti_ResourceData */
-		void *context, *stream;
-		const void *descriptor;
-	} data;
+	const struct cupti_resource *data = info;
 	int saved = errno;
 
-	if (cbid != CONTEXT_DESTROYED || !etl_range_asked.is_wanted || !info || !etl_injector_is_ours())
+	if (cbid != CONTEXT_DESTROYED || !etl_range_asked.is_wanted || !data || !etl_injector_is_ours())
 		return;
-	memcpy(&data, info, sizeof data);
-	etl_range_user_leave(data.context);
-	etl_range_context_ends(data.context);
+	etl_range_user_leave(data->context);
+	etl_range_context_ends(data->context);
 	errno = saved;
 }
 

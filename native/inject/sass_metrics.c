@@ -180,16 +180,15 @@ static void forget(void *context)
 
 void etl_sass_metrics_resource(uint32_t cbid, const void *info)
 {
-	struct cupti_resource data;
+	const struct cupti_resource *data = info;
 	int saved = errno;
 
-	if (!etl_sass_asked.is_wanted || !info || !etl_injector_is_ours())
+	if (!etl_sass_asked.is_wanted || !data || !etl_injector_is_ours())
 		return;
-	memcpy(&data, info, sizeof data);
 	if (cbid == MODULE_LOADED)
-		etl_pc_cubin_loaded(data.descriptor);
+		etl_pc_cubin_loaded(data->descriptor);
 	else if (cbid == CONTEXT_DESTROYED && !etl_load(&launches.is_over))
-		forget(data.context);
+		forget(data->context);
 	errno = saved;
 }
 
