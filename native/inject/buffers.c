@@ -79,18 +79,6 @@ static void return_spare(uint8_t *buffer, size_t valid)
 	pthread_mutex_unlock(&spares_lock);
 }
 
-int64_t etl_take_any_slot(bool large)
-{
-	struct etl_map *map = &etl_injector.map;
-	int64_t slot = etl_slot_take(map, large);
-
-	if (slot < 0 && etl_segment_grow(map))
-		slot = etl_slot_take(map, large);
-	if (slot < 0)
-		slot = etl_slot_take(map, !large);
-	return slot;
-}
-
 void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
 {
 	int saved = errno;
@@ -102,7 +90,7 @@ void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records)
 	*max_records = 0; /* as many as fit */
 	etl_add(&map->segment->counters.requests, 1);
 	if (etl_injector_is_ours())
-		slot = etl_take_any_slot(large);
+		slot = etl_slot_take_any(map, large);
 	if (slot >= 0) {
 		map->slots[slot].held_since_ns = (uint64_t)etl_now_ns();
 		slot_thread[slot] = (uint16_t)thread;
@@ -263,7 +251,7 @@ static void take_over(uint8_t *buffer, size_t readable)
 	const struct etl_segment *segment = etl_injector.map.segment;
 
 	while (readable) {
-		int64_t slot = etl_take_any_slot(true);
+		int64_t slot = etl_slot_take_any(&etl_injector.map, true);
 		size_t bytes = 0;
 		uint32_t kind;
 

@@ -8,8 +8,6 @@
 /* What the two callbacks that CUPTI calls do. */
 void etl_buffer_requested(uint8_t **buffer, size_t *size, size_t *max_records);
 void etl_buffer_completed(uint8_t *buffer, size_t size, size_t valid);
-/* A free slot, of the wanted size if there is one; -1 if there is none. */
-int64_t etl_take_any_slot(bool large);
 uint64_t etl_count_held(void);
 /* Whether a kernel of this process has ever been recorded. */
 bool etl_had_kernels(void);

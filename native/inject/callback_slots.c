@@ -24,12 +24,8 @@ static void hand_over(struct etl_callback_slots *slots)
 static bool take_slot(struct etl_callback_slots *slots)
 {
 	struct etl_map *map = slots->map;
-	int64_t slot = etl_slot_take(map, slots->is_busy);
+	int64_t slot = etl_slot_take_any(map, slots->is_busy);
 
-	if (slot < 0 && etl_segment_grow(map))
-		slot = etl_slot_take(map, slots->is_busy);
-	if (slot < 0)
-		slot = etl_slot_take(map, !slots->is_busy);
 	if (slot < 0)
 		return false;
 	map->slots[slot].held_since_ns = (uint64_t)etl_now_ns();

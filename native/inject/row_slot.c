@@ -1,7 +1,6 @@
 #include <string.h>
 
 #include "etl/clock.h"
-#include "inject/buffers.h"
 #include "inject/injector.h"
 #include "inject/row_slot.h"
 #include "inject/wakeup.h"
@@ -25,7 +24,7 @@ static uint8_t *room_for(struct etl_row_slot *to, uint32_t bytes, bool *is_full)
 	if (to->slot >= 0 && to->used + bytes > etl_slot_bytes((uint64_t)to->slot))
 		*is_full = hand_over(to);
 	if (to->slot < 0) {
-		to->slot = etl_take_any_slot(false);
+		to->slot = etl_slot_take_any(&etl_injector.map, false);
 		if (to->slot < 0)
 			return NULL;
 		etl_injector.map.slots[to->slot].held_since_ns = (uint64_t)etl_now_ns();

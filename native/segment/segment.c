@@ -269,6 +269,15 @@ int64_t etl_slot_take(struct etl_map *map, bool large)
 	return -1;
 }
 
+int64_t etl_slot_take_any(struct etl_map *map, bool large)
+{
+	int64_t slot = etl_slot_take(map, large);
+
+	if (slot < 0 && etl_segment_grow(map))
+		slot = etl_slot_take(map, large);
+	return slot < 0 ? etl_slot_take(map, !large) : slot;
+}
+
 void etl_slot_free(struct etl_map *map, uint64_t slot, uint64_t from_state)
 {
 	/* If the state is not the expected one, somebody scribbled over it; then the

@@ -52,11 +52,6 @@ void etl_wakeup_send(void)
 {
 }
 
-int64_t etl_take_any_slot(bool large)
-{
-	return etl_slot_take(&etl_injector.map, large);
-}
-
 static void put(uint8_t *told, size_t at, const void *what, size_t size)
 {
 	memcpy(told + at, what, size);

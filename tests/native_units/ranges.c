@@ -34,11 +34,6 @@ void etl_wakeup_send(void)
 {
 }
 
-int64_t etl_take_any_slot(bool large)
-{
-	return etl_slot_take(&etl_injector.map, large);
-}
-
 static struct etl_text text(const char *bytes)
 {
 	return (struct etl_text){ bytes, strlen(bytes) };

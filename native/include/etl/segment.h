@@ -227,6 +227,8 @@ void etl_segment_set_fields(struct etl_segment *segment, uint32_t activity, uint
 
 /* Takes a free slot of the wanted size: FREE → HELD.  -1 if there is none. */
 int64_t etl_slot_take(struct etl_map *map, bool large);
+/* One of the wanted size if there is one, or can be made; else one of the other. */
+int64_t etl_slot_take_any(struct etl_map *map, bool large);
 
 /* HELD or DRAINING → FREE.  The caller has zeroed the slot's bytes. */
 void etl_slot_free(struct etl_map *map, uint64_t slot, uint64_t from_state);
