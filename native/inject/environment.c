@@ -64,6 +64,16 @@ bool etl_list_has(const char *list, const char *word)
 	return false;
 }
 
+void *etl_driver_function(const char *name)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	void *function = driver ? dlsym(driver, name) : NULL;
+
+	if (driver)
+		dlclose(driver); /* the program has it */
+	return function;
+}
+
 static void read_argv(char *out, size_t size)
 {
 	int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
@@ -86,7 +96,7 @@ void etl_describe_process(struct etl_segment *segment)
 	static const char *const ranks[] = { ETL_ENV_RANK }, *const local_ranks[] = { ETL_ENV_LOCAL_RANK },
 				*const sizes[] = { ETL_ENV_WORLD_SIZE };
 	int (*driver_version)(int *) = NULL;
-	void *symbol = dlsym(RTLD_DEFAULT, "cuDriverGetVersion"), *driver;
+	void *symbol = dlsym(RTLD_DEFAULT, "cuDriverGetVersion");
 
 	if (getrandom(&segment->process_id, sizeof segment->process_id, GRND_NONBLOCK) !=
 	    (ssize_t)sizeof segment->process_id)
@@ -104,13 +114,9 @@ void etl_describe_process(struct etl_segment *segment)
 	segment->slurm_job_id = number(etl_env("SLURM_JOB_ID"));
 	segment->slurm_proc_id = number(etl_env("SLURM_PROCID"));
 	segment->replay_run = (uint32_t)etl_env_number(ETL_ENV_REPLAY_RUN, 0, 0, INT32_MAX);
-	if (!symbol) {
-		/* The driver is loaded privately as a rule; it is there, or nobody would
-		 * have called us. */
-		driver = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-		if (driver)
-			symbol = dlsym(driver, "cuDriverGetVersion");
-	}
+	/* The driver is loaded privately as a rule; it is there, or nobody would have called us. */
+	if (!symbol)
+		symbol = etl_driver_function("cuDriverGetVersion");
 	memcpy(&driver_version, &symbol, sizeof symbol);
 	if (driver_version)
 		driver_version(&segment->driver_version);

@@ -1,6 +1,6 @@
-#include <dlfcn.h>
 #include <string.h>
 
+#include "etl/libcupti.h"
 #include "etl/rows.h"
 #include "inject/facts.h"
 #include "inject/injector.h"
@@ -55,7 +55,7 @@ static void add_fact(struct row *row, const char *column, int64_t value, const c
 
 /* ---- the driver; types and numbers are those of the public cuda.h */
 
-static struct {
+static struct driver {
 	int (*count)(int *);
 	int (*device)(int *, int);
 	int (*name)(char *, int, int);
@@ -94,29 +94,21 @@ static const struct {
 /* Whether the program has loaded it, and it has all that is asked here. */
 static bool find_driver(void)
 {
-	const struct {
-		const char *name;
-		void *at;
-	} wanted[] = {
-		{ "cuDeviceGetCount", &driver.count },
-		{ "cuDeviceGet", &driver.device },
-		{ "cuDeviceGetName", &driver.name },
-		{ "cuDeviceGetUuid_v2", &driver.uuid },
-		{ "cuDeviceGetAttribute", &driver.attribute },
-		{ "cuDeviceTotalMem_v2", &driver.memory },
-		{ "cuDevicePrimaryCtxGetState", &driver.primary },
-		{ "cuDevicePrimaryCtxRetain", &driver.retain },
-		{ "cuDevicePrimaryCtxRelease_v2", &driver.release },
+	static const struct etl_symbol symbols[] = {
+		ETL_REQUIRED(driver, count, "cuDeviceGetCount"),
+		ETL_REQUIRED(driver, device, "cuDeviceGet"),
+		ETL_REQUIRED(driver, name, "cuDeviceGetName"),
+		ETL_REQUIRED(driver, uuid, "cuDeviceGetUuid_v2"),
+		ETL_REQUIRED(driver, attribute, "cuDeviceGetAttribute"),
+		ETL_REQUIRED(driver, memory, "cuDeviceTotalMem_v2"),
+		ETL_REQUIRED(driver, primary, "cuDevicePrimaryCtxGetState"),
+		ETL_REQUIRED(driver, retain, "cuDevicePrimaryCtxRetain"),
+		ETL_REQUIRED(driver, release, "cuDevicePrimaryCtxRelease_v2"),
 	};
 	void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-	bool has_all = library != NULL;
+	bool has_all = library && !etl_resolve(library, symbols, sizeof symbols / sizeof *symbols,
+					       &driver);
 
-	for (size_t i = 0; has_all && i < sizeof wanted / sizeof *wanted; i++) {
-		void *found = dlsym(library, wanted[i].name);
-
-		memcpy(wanted[i].at, &found, sizeof found);
-		has_all = found != NULL;
-	}
 	if (library)
 		dlclose(library); /* the program has it */
 	return has_all;

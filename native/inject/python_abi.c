@@ -1,67 +1,63 @@
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 
+#include "etl/libcupti.h"
 #include "inject/python_abi.h"
 
 struct etl_python_abi etl_python;
 
+#define WANTED(member, symbol) ETL_REQUIRED(etl_python_abi, member, symbol)
+static const struct etl_symbol symbols[] = {
+	WANTED(type_from_spec, "PyType_FromSpec"),
+	WANTED(type_alloc, "PyType_GenericAlloc"),
+	WANTED(free, "PyObject_Free"),
+	WANTED(function, "PyCFunction_NewEx"),
+	WANTED(incref, "Py_IncRef"),
+	WANTED(decref, "Py_DecRef"),
+	WANTED(utf8, "PyUnicode_AsUTF8AndSize"),
+	WANTED(encode, "PyUnicode_AsEncodedString"),
+	WANTED(bytes, "PyBytes_AsStringAndSize"),
+	WANTED(is_instance, "PyObject_IsInstance"),
+	WANTED(clear_error, "PyErr_Clear"),
+	WANTED(raise, "PyErr_SetString"),
+	WANTED(tuple_item, "PyTuple_GetItem"),
+	WANTED(tuple_size, "PyTuple_Size"),
+	WANTED(new_dict, "PyDict_New"),
+	WANTED(dict_set, "PyDict_SetItem"),
+	WANTED(dict_set_name, "PyDict_SetItemString"),
+	WANTED(new_integer, "PyLong_FromUnsignedLongLong"),
+	WANTED(unsigned_integer, "PyLong_AsUnsignedLongLong"),
+	WANTED(integer, "PyLong_AsLongLongAndOverflow"),
+	WANTED(modules, "PyImport_GetModuleDict"),
+	WANTED(dict_get, "PyDict_GetItem"),
+	WANTED(call, "PyObject_CallObject"),
+	WANTED(call_with, "PyObject_CallFunctionObjArgs"),
+	WANTED(format, "PyUnicode_FromFormat"),
+	WANTED(is_true, "PyObject_IsTrue"),
+	WANTED(new_text, "PyUnicode_FromString"),
+	WANTED(text_type, "PyUnicode_Type"),
+	WANTED(none, "_Py_NoneStruct"),
+	WANTED(type_error, "PyExc_TypeError"),
+	WANTED(dict_next, "PyDict_Next"),
+	WANTED(type_of, "PyObject_Type"),
+	WANTED(type_flags, "PyType_GetFlags"),
+	WANTED(real, "PyFloat_AsDouble"),
+	WANTED(as_text, "PyObject_Str"),
+	WANTED(length, "PySequence_Size"),
+	WANTED(item, "PySequence_GetItem"),
+	WANTED(yes, "_Py_TrueStruct"),
+	WANTED(no, "_Py_FalseStruct"),
+	WANTED(real_type, "PyFloat_Type"),
+};
+
 bool etl_python_find(struct etl_error *error)
 {
-	const struct {
-		const char *name;
-		void *at;
-	} wanted[] = {
-		{ "PyType_FromSpec", &etl_python.type_from_spec },
-		{ "PyType_GenericAlloc", &etl_python.type_alloc },
-		{ "PyObject_Free", &etl_python.free },
-		{ "PyCFunction_NewEx", &etl_python.function },
-		{ "Py_IncRef", &etl_python.incref },
-		{ "Py_DecRef", &etl_python.decref },
-		{ "PyUnicode_AsUTF8AndSize", &etl_python.utf8 },
-		{ "PyUnicode_AsEncodedString", &etl_python.encode },
-		{ "PyBytes_AsStringAndSize", &etl_python.bytes },
-		{ "PyObject_IsInstance", &etl_python.is_instance },
-		{ "PyErr_Clear", &etl_python.clear_error },
-		{ "PyErr_SetString", &etl_python.raise },
-		{ "PyTuple_GetItem", &etl_python.tuple_item },
-		{ "PyTuple_Size", &etl_python.tuple_size },
-		{ "PyDict_New", &etl_python.new_dict },
-		{ "PyDict_SetItem", &etl_python.dict_set },
-		{ "PyDict_SetItemString", &etl_python.dict_set_name },
-		{ "PyLong_FromUnsignedLongLong", &etl_python.new_integer },
-		{ "PyLong_AsUnsignedLongLong", &etl_python.unsigned_integer },
-		{ "PyLong_AsLongLongAndOverflow", &etl_python.integer },
-		{ "PyImport_GetModuleDict", &etl_python.modules },
-		{ "PyDict_GetItem", &etl_python.dict_get },
-		{ "PyObject_CallObject", &etl_python.call },
-		{ "PyObject_CallFunctionObjArgs", &etl_python.call_with },
-		{ "PyUnicode_FromFormat", &etl_python.format },
-		{ "PyObject_IsTrue", &etl_python.is_true },
-		{ "PyUnicode_FromString", &etl_python.new_text },
-		{ "PyUnicode_Type", &etl_python.text_type },
-		{ "_Py_NoneStruct", &etl_python.none },
-		{ "PyExc_TypeError", &etl_python.type_error },
-		{ "PyDict_Next", &etl_python.dict_next },
-		{ "PyObject_Type", &etl_python.type_of },
-		{ "PyType_GetFlags", &etl_python.type_flags },
-		{ "PyFloat_AsDouble", &etl_python.real },
-		{ "PyObject_Str", &etl_python.as_text },
-		{ "PySequence_Size", &etl_python.length },
-		{ "PySequence_GetItem", &etl_python.item },
-		{ "_Py_TrueStruct", &etl_python.yes },
-		{ "_Py_FalseStruct", &etl_python.no },
-		{ "PyFloat_Type", &etl_python.real_type },
-	};
+	const char *missing = etl_resolve(RTLD_DEFAULT, symbols, sizeof symbols / sizeof *symbols,
+					  &etl_python);
 
-	for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-		void *found = dlsym(RTLD_DEFAULT, wanted[i].name);
-
-		if (!found) {
-			etl_fail(error, ENOSYS, "this interpreter has no %s", wanted[i].name);
-			return false;
-		}
-		memcpy(wanted[i].at, &found, sizeof found);
+	if (missing) {
+		etl_fail(error, ENOSYS, "this interpreter has no %s", missing);
+		return false;
 	}
 	/* Of an exception, it is where its address stands. */
 	memcpy(&etl_python.type_error, etl_python.type_error, sizeof etl_python.type_error);

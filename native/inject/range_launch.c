@@ -1,9 +1,9 @@
-#include <dlfcn.h>
 #include <errno.h>
 #include <regex.h>
 #include <string.h>
 
 #include "etl/hash.h"
+#include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/keys.h"
 #include "inject/range_launch.h"
@@ -133,12 +133,9 @@ static bool is_captured(void *stream)
 	int status = 0;
 
 	if (!etl_load(&is_known)) {
-		void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-		void *found = library ? dlsym(library, "cuStreamIsCapturing") : NULL;
+		void *found = etl_driver_function("cuStreamIsCapturing");
 
 		memcpy(&is_capturing, &found, sizeof found);
-		if (library)
-			dlclose(library); /* the program has it */
 		etl_store(&is_known, true);
 	}
 	return is_capturing && is_capturing(stream, &status) == 0 && status != 0;

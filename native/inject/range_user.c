@@ -1,8 +1,8 @@
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
+#include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/range.h"
 #include "inject/range_contexts.h"
@@ -28,17 +28,11 @@ static const char *plain(const char *name)
 /* The calling thread's; NULL: it has none yet. */
 static void *current_context(void)
 {
-	int (*get_current)(void **context) = NULL;
-	void *library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY), *context = NULL, *found;
+	int (*get_current)(void **context);
+	void *found = etl_driver_function("cuCtxGetCurrent"), *context = NULL;
 
-	if (!library)
-		return NULL;
-	found = dlsym(library, "cuCtxGetCurrent");
 	memcpy(&get_current, &found, sizeof found);
-	if (get_current && get_current(&context) != 0)
-		context = NULL;
-	dlclose(library); /* the program has it */
-	return context;
+	return get_current && get_current(&context) == 0 ? context : NULL;
 }
 
 static bool is_wanted(void)

@@ -10,13 +10,13 @@
  * Where the sequence number lies in a RecordFunction is looked for in operators whose number is
  * known (cupti_etl_torch_probe), behind which their inputs must lie; where it is not found, nothing is
  * observed. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 
 #include "etl/atomics.h"
 #include "etl/inside.h"
+#include "etl/libcupti.h"
 #include "inject/buffers.h"
 #include "inject/environment.h"
 #include "inject/injector.h"
@@ -41,10 +41,12 @@ struct callback {
 	uint8_t behind[27];
 };
 
-static uint64_t (*add_callback)(struct callback);
-static void (*remove_callback)(uint64_t);
-static const char *(*name_of)(const void *function);
-static bool (*is_async)(const void *function);
+static struct torch {
+	uint64_t (*add_callback)(struct callback);
+	void (*remove_callback)(uint64_t);
+	const char *(*name_of)(const void *function);
+	bool (*is_async)(const void *function);
+} torch;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_in_session, is_noted, is_hooked; /* with `lock` held */
@@ -65,7 +67,7 @@ static uint64_t add(start_fn *start, end_fn *end, int scope, bool needs_inputs)
 				     .needs_inputs = needs_inputs };
 
 	callback.scopes[scope] = true;
-	return add_callback(callback);
+	return torch.add_callback(callback);
 }
 
 /* ---- ranges */
@@ -121,7 +123,7 @@ static void begin_function(enum etl_range_domain domain, const void *function)
 
 	if (!begin(domain))
 		return;
-	name = name_of(function);
+	name = torch.name_of(function);
 	length = strnlen(name, sizeof text - 1);
 	memcpy(&sequence, (const uint8_t *)function + sequence_at, sizeof sequence);
 	if (etl_peek(&has_sizes) && domain == ETL_PYTORCH_OPERATOR) {
@@ -154,7 +156,7 @@ static void begin_function(enum etl_range_domain domain, const void *function)
 OBSERVE(operator, ETL_PYTORCH_OPERATOR, true)
 OBSERVE(backward, ETL_PYTORCH_BACKWARD, true)
 /* Those of collectives may end on another thread. */
-OBSERVE(annotation, ETL_PYTORCH_ANNOTATION, !is_async(function))
+OBSERVE(annotation, ETL_PYTORCH_ANNOTATION, !torch.is_async(function))
 
 void cupti_etl_torch_module_push(const char *text)
 {
@@ -216,7 +218,7 @@ void cupti_etl_torch_probe(int64_t sequence)
 static int settle(struct etl_error *error)
 {
 	is_probing = false;
-	remove_callback(probe_callback);
+	torch.remove_callback(probe_callback);
 	if (probed < ENOUGH_PROBES || !candidates || candidates & (candidates - 1))
 		return etl_fail(error, ENOTSUP,
 				"the objects of this PyTorch do not lie as those of versions that are known");
@@ -226,34 +228,22 @@ static int settle(struct etl_error *error)
 
 /* ---- beginning and end */
 
-static int find(void *library, const char *symbol, void *function, struct etl_error *error)
-{
-	void *address = dlsym(library, symbol);
-
-	if (!address)
-		return etl_fail(error, ENOTSUP, "this PyTorch has no %s", symbol);
-	memcpy(function, &address, sizeof address);
-	return 0;
-}
-
 int cupti_etl_torch_open(const char *path, struct etl_error *error)
 {
-	static const struct {
-		const char *symbol;
-		void *function;
-	} needed[] = {
-		{ "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE", &add_callback },
-		{ "_ZN2at14removeCallbackEm", &remove_callback },
-		{ "_ZNK2at14RecordFunction4nameEv", &name_of },
-		{ "_ZNK2at14RecordFunction7isAsyncEv", &is_async },
+	static const struct etl_symbol symbols[] = {
+		ETL_REQUIRED(torch, add_callback, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"),
+		ETL_REQUIRED(torch, remove_callback, "_ZN2at14removeCallbackEm"),
+		ETL_REQUIRED(torch, name_of, "_ZNK2at14RecordFunction4nameEv"),
+		ETL_REQUIRED(torch, is_async, "_ZNK2at14RecordFunction7isAsyncEv"),
 	};
 	void *library = dlopen(path, RTLD_NOLOAD | RTLD_LAZY);
-	int code = library ? 0 : etl_fail(error, ENOENT, "%s is not loaded", path);
+	const char *missing;
 
-	for (unsigned i = 0; code == 0 && i < sizeof needed / sizeof *needed; i++)
-		code = find(library, needed[i].symbol, needed[i].function, error);
-	if (code < 0)
-		return code;
+	if (!library)
+		return etl_fail(error, ENOENT, "%s is not loaded", path);
+	missing = etl_resolve(library, symbols, sizeof symbols / sizeof *symbols, &torch);
+	if (missing)
+		return etl_fail(error, ENOTSUP, "this PyTorch has no %s", missing);
 	tells_inputs = etl_torch_inputs_open(library);
 	candidates = UINT64_MAX;
 	probed = 0;
@@ -325,7 +315,7 @@ void etl_torch_end(void)
 	pthread_mutex_lock(&lock);
 	etl_store(&is_ready, false);
 	while (n_callbacks)
-		remove_callback(callbacks[--n_callbacks]);
+		torch.remove_callback(callbacks[--n_callbacks]);
 	is_in_session = false;
 	pthread_mutex_unlock(&lock);
 }

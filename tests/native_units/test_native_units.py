@@ -53,7 +53,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],
     "profiler_host": native_sources("collector"),
     "queue": [],
-    "range_launch": inject("keys", "range_launch"),
+    "range_launch": inject("environment", "keys", "range_launch"),
     "ranges": [*native_sources("collector"), *inject("ranges", "open_range", "row_slot")],
     "release": native_sources("collector"),
     "ring": [],

@@ -1,4 +1,4 @@
-/* Where a libcupti can be: what the injector and the sampler both go through. */
+/* Where a libcupti can be, and functions of libraries: what the injector and the sampler share. */
 #pragma once
 
 #include <dlfcn.h>
