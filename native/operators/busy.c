@@ -36,17 +36,9 @@ static bool is_listed(unsigned set)
 
 static int end_interval(struct set *set, unsigned number, int64_t gpu, struct table *out)
 {
-	if (is_listed(number)) {
-		int64_t *row = table_add(&out[INTERVALS]);
-
-		if (!row)
-			return -ENOMEM;
-		row[0] = gpu;
-		row[1] = number;
-		row[2] = set->start;
-		row[3] = set->until;
-		row[4] = set->before;
-	}
+	if (is_listed(number) &&
+	    TABLE_PUT(&out[INTERVALS], gpu, number, set->start, set->until, set->before))
+		return -ENOMEM;
 	set->before += set->until - set->start;
 	return 0;
 }
@@ -84,19 +76,16 @@ static int busy_finish(void *state, struct table *out)
 
 	for (size_t i = 0; i < busy->gpus.ids.n; i++) {
 		struct gpu *gpu = &busy->gpus.all[i];
-		int64_t key = *ids_key(&busy->gpus.ids, i), *row;
+		int64_t key = *ids_key(&busy->gpus.ids, i);
 
 		for (unsigned number = 1; number < N_SETS; number++) {
 			struct set *set = &gpu->sets[number];
 
 			if (!set->is_open)
 				continue;
-			row = table_add(&out[LENGTHS]);
-			if (!row || end_interval(set, number, key, out))
+			if (end_interval(set, number, key, out) ||
+			    TABLE_PUT(&out[LENGTHS], key, number, set->before))
 				return -ENOMEM;
-			row[0] = key;
-			row[1] = number;
-			row[2] = set->before;
 		}
 	}
 	return 0;

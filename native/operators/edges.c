@@ -86,15 +86,10 @@ static int begin_gap(struct gpu *gpu, const int64_t *row, struct table *out)
 	}
 	gap[BEFORE_NAME] = best ? best->name : UNKNOWN;
 	for (size_t i = 0; is_tied && i < gpu->n_enders; i++) {
-		int64_t *tie;
-
 		if (gpu->enders[i].kind != best->kind || gpu->enders[i].name == UNKNOWN)
 			continue;
-		tie = table_add(&out[TIES]);
-		if (!tie)
+		if (TABLE_PUT(&out[TIES], (int64_t)gpu->gap - 1, gpu->enders[i].name))
 			return -ENOMEM;
-		tie[0] = (int64_t)gpu->gap - 1;
-		tie[1] = gpu->enders[i].name;
 	}
 	gap[NEXT_KIND] = UNKNOWN;
 	return 0;

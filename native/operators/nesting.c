@@ -41,22 +41,15 @@ static int turn(struct nesting *nesting, int64_t at, int64_t range, bool is_begi
 		struct table *out)
 {
 	struct table *turns = &out[TURNS];
-	int64_t *row;
 
 	if (nesting->has_turn && nesting->turn_ns == at) {
 		if (is_begin)
 			turns->rows[turns->width * (turns->n - 1) + TURN_RANGE] = range;
 		return 0;
 	}
-	row = table_add(turns);
-	if (!row)
-		return -ENOMEM;
-	row[TURN_PROCESS] = nesting->process;
-	row[TURN_THREAD] = nesting->thread;
-	row[TURN_AT] = nesting->turn_ns = at;
-	row[TURN_RANGE] = range;
+	nesting->turn_ns = at;
 	nesting->has_turn = true;
-	return 0;
+	return TABLE_PUT(turns, nesting->process, nesting->thread, at, range);
 }
 
 /* Ranges that last less are around nothing that comes. */
@@ -93,19 +86,14 @@ static int64_t path_of(struct nesting *nesting, int64_t name, struct table *out)
 {
 	int64_t parent = innermost(nesting)->path;
 	size_t known = nesting->paths.n;
-	int64_t number, *row;
+	int64_t number;
 
 	nesting->paths.width = 2;
 	number = ids_of(&nesting->paths, (const int64_t[]){parent, name});
 	if (number < 0 || (size_t)number < known)
 		return number;
-	row = table_add(&out[PATHS]);
-	if (!row)
+	if (TABLE_PUT(&out[PATHS], number, parent, name, (int64_t)nesting->depth))
 		return -ENOMEM;
-	row[PATH] = number;
-	row[PARENT_PATH] = parent;
-	row[PATH_NAME] = name;
-	row[PATH_DEPTH] = (int64_t)nesting->depth;
 	return number;
 }
 

@@ -15,18 +15,12 @@ struct shared {
 static int tell(struct shared *shared, const int64_t *row, struct table *out)
 {
 	int was_there = bits_set(&shared->told, row[0], row[1]);
-	int64_t *found, calls = bits_get(&shared->called, row[0], row[1]);
 
 	if (was_there)
 		return was_there < 0 ? was_there : 0;
-	found = table_add(out);
-	if (!found)
-		return -ENOMEM;
-	found[0] = row[0];
-	found[1] = row[1];
-	if (out->width > 2)
-		found[2] = calls + bits_get(&shared->called_again, row[0], row[1]);
-	return 0;
+	/* Only one of the two operators has a column for the third. */
+	return TABLE_PUT(out, row[0], row[1], bits_get(&shared->called, row[0], row[1]) +
+						      bits_get(&shared->called_again, row[0], row[1]));
 }
 
 /* Ids that a process has more than once. */

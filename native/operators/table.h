@@ -1,7 +1,9 @@
 #pragma once
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include "etl/abi.h"
 #include "etl/error.h"
 
@@ -21,6 +23,17 @@ static inline int64_t *table_add(struct table *table)
 	if (table->n == table->capacity && table_grow(table))
 		return NULL;
 	return table->rows + table->width * table->n++;
+}
+/* Adds a row of these numbers, as many as there are columns; -ENOMEM. */
+#define TABLE_PUT(table, ...) table_put(table, (const int64_t[]){__VA_ARGS__})
+static inline int table_put(struct table *table, const int64_t *numbers)
+{
+	int64_t *row = table_add(table);
+
+	if (!row)
+		return -ENOMEM;
+	memcpy(row, numbers, table->width * sizeof *row);
+	return 0;
 }
 void table_free(struct table *table);
 /* Moves at most `most` rows from `from` on into Arrow; -ENOMEM. */
