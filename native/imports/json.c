@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "etl/utf8.h"
 #include "imports/json.h"
 
 const char *json_skip_string(const char *p, const char *end)
@@ -75,30 +76,6 @@ static int32_t code_unit(const char *p, const char *end)
 	return unit;
 }
 
-static size_t put_utf8(char *out, int32_t c)
-{
-	if (c < 0x80) {
-		out[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (char)(0xC0 | c >> 6);
-		out[1] = (char)(0x80 | (c & 0x3F));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (char)(0xE0 | c >> 12);
-		out[1] = (char)(0x80 | (c >> 6 & 0x3F));
-		out[2] = (char)(0x80 | (c & 0x3F));
-		return 3;
-	}
-	out[0] = (char)(0xF0 | c >> 18);
-	out[1] = (char)(0x80 | (c >> 12 & 0x3F));
-	out[2] = (char)(0x80 | (c >> 6 & 0x3F));
-	out[3] = (char)(0x80 | (c & 0x3F));
-	return 4;
-}
-
 size_t json_unescape(char *out, const char *p, size_t n)
 {
 	static const char names[] = "bfnrt", values[] = "\b\f\n\r\t";
@@ -122,10 +99,7 @@ size_t json_unescape(char *out, const char *p, size_t n)
 				unit = 0x10000 + ((unit & 0x3FF) << 10 | (low & 0x3FF));
 				p += 6;
 			}
-			/* Half a pair is no character; text.c would refuse its bytes, too. */
-			if (unit >= 0xD800 && unit < 0xE000)
-				unit = 0xFFFD;
-			to += put_utf8(to, unit);
+			to += etl_put_utf8(to, (uint32_t)unit);
 			continue;
 		}
 		name = memchr(names, *p, sizeof names - 1);

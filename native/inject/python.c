@@ -5,6 +5,7 @@
 
 #include "etl/atomics.h"
 #include "etl/hash.h"
+#include "etl/utf8.h"
 #include "inject/python.h"
 
 /* Offsets; where they are published, first the places of those in _PyRuntime. */
@@ -230,33 +231,6 @@ uint32_t etl_python_at(const struct etl_python_place *place)
 
 /* ---- what code is called */
 
-static size_t put_utf8(uint8_t *out, uint32_t c)
-{
-	/* A surrogate alone is no character; a file's name can have one. */
-	if (c >= 0xd800 && c < 0xe000)
-		c = 0xfffd;
-	if (c < 0x80) {
-		out[0] = (uint8_t)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		out[0] = (uint8_t)(0xc0 | c >> 6);
-		out[1] = (uint8_t)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		out[0] = (uint8_t)(0xe0 | c >> 12);
-		out[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-		out[2] = (uint8_t)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	out[0] = (uint8_t)(0xf0 | (c >> 18 & 7));
-	out[1] = (uint8_t)(0x80 | (c >> 12 & 0x3f));
-	out[2] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-	out[3] = (uint8_t)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 /* A str as UTF-8, its first characters in at most `most` bytes. */
 static uint32_t copy_text(const uint8_t *text, uint8_t *out, size_t most)
 {
@@ -277,7 +251,7 @@ static uint32_t copy_text(const uint8_t *text, uint8_t *out, size_t most)
 		uint32_t c = 0;
 
 		memcpy(&c, data + i * width, width); /* little-endian */
-		used += put_utf8(out + used, c);
+		used += etl_put_utf8((char *)out + used, c);
 	}
 	return (uint32_t)used;
 }
