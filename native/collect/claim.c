@@ -43,12 +43,8 @@ void etl_process_resume(struct etl_process *process)
 	struct etl_segment *header = process->header;
 
 	process->drained_before = etl_load(&header->drained);
-	process->stacks_before = etl_load(&header->stacks_drained);
-	process->callbacks_before = etl_load(&header->callbacks_drained);
-	process->graph_nodes_before = etl_load(&header->graph_nodes_drained);
-	process->nccl_events_before = etl_load(&header->nccl_events_drained);
-	process->pc_rows_before = etl_load(&header->pc_rows_drained);
-	process->range_rows_before = etl_load(&header->range_rows_drained);
+#define NOTE(name) process->name##_before = etl_load(&header->name##_drained);
+	EACH_DRAINED(NOTE)
 	process->info.orphaned_ns = (int64_t)etl_load(&header->drained_ns);
 	if (!process->info.orphaned_ns)
 		process->info.orphaned_ns = header->start_ns;

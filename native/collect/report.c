@@ -37,6 +37,15 @@ static void count_held(const struct etl_process *process, uint64_t *held, int64_
 		*held = etl_peek(&process->header->counters.held_at_end);
 }
 
+/* What a process counts and the collector tells as it is. */
+#define EACH_COUNTED(DO)                                                                           \
+	DO(cupti_dropped) DO(unreadable_bytes) DO(published) DO(requests) DO(spares)               \
+	DO(flushes) DO(truncated_strings) DO(stacks_lost) DO(callbacks_lost)                       \
+	DO(graph_nodes_lost) DO(nccl_events_lost) DO(nccl_too_old) DO(pc_rows_lost)                \
+	DO(pc_dropped) DO(pc_full) DO(pc_failure) DO(sass_dropped) DO(sass_failure)                \
+	DO(range_rows_lost) DO(range_launches) DO(range_dropped) DO(range_ns)                      \
+	DO(range_groups) DO(range_failure)
+
 void etl_process_get_info(const struct etl_process *process, struct etl_process_info *out)
 {
 	struct etl_segment *header = process->header;
@@ -60,40 +69,14 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->slurm_proc_id = header->slurm_proc_id;
 	/* What an earlier collector took is in that one's trace. */
 	out->handed_over = etl_peek(&header->counters.handed_over) - process->drained_before;
-	out->cupti_dropped = etl_peek(&header->counters.cupti_dropped);
-	out->unreadable_bytes = etl_peek(&header->counters.unreadable_bytes);
-	out->published = etl_peek(&header->counters.published);
-	out->requests = etl_peek(&header->counters.requests);
-	out->spares = etl_peek(&header->counters.spares);
-	out->flushes = etl_peek(&header->counters.flushes);
-	out->truncated_strings = etl_peek(&header->counters.truncated_strings);
-	out->stacks = etl_peek(&header->counters.stacks) - process->stacks_before;
-	out->stacks_lost = etl_peek(&header->counters.stacks_lost);
-	out->callbacks = etl_peek(&header->counters.callbacks) - process->callbacks_before;
-	out->callbacks_lost = etl_peek(&header->counters.callbacks_lost);
-	out->graph_nodes = etl_peek(&header->counters.graph_nodes) - process->graph_nodes_before;
-	out->graph_nodes_lost = etl_peek(&header->counters.graph_nodes_lost);
-	out->nccl_events = etl_peek(&header->counters.nccl_events) - process->nccl_events_before;
-	out->nccl_events_lost = etl_peek(&header->counters.nccl_events_lost);
-	out->nccl_too_old = etl_peek(&header->counters.nccl_too_old);
-	out->pc_rows = etl_peek(&header->counters.pc_rows) - process->pc_rows_before;
-	out->pc_rows_lost = etl_peek(&header->counters.pc_rows_lost);
-	out->pc_dropped = etl_peek(&header->counters.pc_dropped);
-	out->pc_full = etl_peek(&header->counters.pc_full);
-	out->pc_failure = etl_peek(&header->counters.pc_failure);
-	out->sass_dropped = etl_peek(&header->counters.sass_dropped);
-	out->sass_failure = etl_peek(&header->counters.sass_failure);
-	out->range_rows = etl_peek(&header->counters.range_rows) - process->range_rows_before;
-	out->range_rows_lost = etl_peek(&header->counters.range_rows_lost);
-	out->range_launches = etl_peek(&header->counters.range_launches);
-	out->range_dropped = etl_peek(&header->counters.range_dropped);
-	out->range_ns = etl_peek(&header->counters.range_ns);
-	out->range_groups = etl_peek(&header->counters.range_groups);
+#define DRAINED(name) out->name = etl_peek(&header->counters.name) - process->name##_before;
+	EACH_DRAINED(DRAINED)
+#define COUNTED(name) out->name = etl_peek(&header->counters.name);
+	EACH_COUNTED(COUNTED)
 	out->range_cooperative = etl_peek(&left_out[ETL_LEFT_OUT_COOPERATIVE]);
 	out->range_graphs = etl_peek(&left_out[ETL_LEFT_OUT_GRAPH]);
 	out->range_communication = etl_peek(&left_out[ETL_LEFT_OUT_COMMUNICATION]);
 	out->range_others = etl_peek(&left_out[ETL_LEFT_OUT_OTHER]);
-	out->range_failure = etl_peek(&header->counters.range_failure);
 	count_held(process, &out->held, &out->first_held_ns);
 	out->pid = header->pid;
 	out->is_selected = header->is_selected;

@@ -257,15 +257,8 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 	etl_add(&process->header->drained,
 		process->decoded.records + process->decoded.filtered - before.records -
 			before.filtered);
-	etl_add(&process->header->stacks_drained, process->decoded.stacks - before.stacks);
-	etl_add(&process->header->callbacks_drained, process->decoded.callbacks - before.callbacks);
-	etl_add(&process->header->graph_nodes_drained,
-		process->decoded.graph_nodes - before.graph_nodes);
-	etl_add(&process->header->pc_rows_drained, process->decoded.pc_rows - before.pc_rows);
-	etl_add(&process->header->range_rows_drained,
-		process->decoded.range_rows - before.range_rows);
-	etl_add(&process->header->nccl_events_drained,
-		process->decoded.nccl_events - before.nccl_events);
+#define ADD(name) etl_add(&process->header->name##_drained, process->decoded.name - before.name);
+	EACH_DRAINED(ADD)
 	etl_put(&process->header->drained_ns, (uint64_t)etl_now_ns());
 	return result;
 }
