@@ -5,7 +5,6 @@
 #include "decode/gather.h"
 #include "decode/row.h"
 #include "etl/callbacks.h"
-#include "etl/hash.h"
 
 enum { PROCESS, DOMAIN, FUNCTION, START, END, THREAD, CONTEXT, CORRELATION, RESULT, SYMBOL, MESSAGE,
        STREAM, GRID_X, GRID_Y, GRID_Z, BLOCK_X, BLOCK_Y, BLOCK_Z, SHARED, BYTES, COPY_KIND, SRC, DST,
@@ -47,17 +46,14 @@ static struct value text(struct etl_process *process, const uint8_t *data, uint3
 	return row_text(process, TABLE, column, found, length);
 }
 
-/* A kernel's name, which is demangled elsewhere. */
 static struct value symbol(struct etl_process *process, const uint8_t *data, uint32_t at,
 			       uint32_t end, bool *is_damaged)
 {
 	uint32_t length;
 	const char *found = text_at(data, at, end, &length);
 
-	if (found && dictionary_add(&process->names, etl_hash(found, length), found, length) ==
-			     DICTIONARY_NO_MEMORY)
-		process->lacks_memory = true;
-	return text(process, data, at, end, SYMBOL, is_damaged);
+	return found ? row_kernel(process, TABLE, SYMBOL, found, length) :
+		       text(process, data, at, end, SYMBOL, is_damaged);
 }
 
 static struct value label(struct etl_process *process, const char *const *labels, size_t n,

@@ -4,7 +4,6 @@
 #include "decode/pc_samples.h"
 #include "decode/gather.h"
 #include "decode/row.h"
-#include "etl/hash.h"
 #include "etl/pc_samples.h"
 
 enum { SAMPLE_PROCESS, SAMPLE_START, SAMPLE_END, SAMPLE_DEVICE, SAMPLE_CONTEXT, SAMPLE_CORRELATION,
@@ -39,13 +38,6 @@ static const char *text_before(const uint8_t *data, uint32_t at, uint32_t back, 
 	return (const char *)data + at - back + sizeof entry;
 }
 
-/* A kernel's name, which is demangled elsewhere. */
-static void learn(struct etl_process *process, const char *function, uint32_t bytes)
-{
-	process->lacks_memory |= dictionary_add(&process->names, etl_hash(function, bytes), function,
-						bytes) == DICTIONARY_NO_MEMORY;
-}
-
 static int add_count(struct etl_process *process, const uint8_t *data, uint32_t at)
 {
 	struct etl_sass_count count;
@@ -69,11 +61,9 @@ static int add_count(struct etl_process *process, const uint8_t *data, uint32_t 
 	row[COUNT_VALUE] = KNOWN(count.value);
 	row[COUNT_METRIC] =
 		row_text(process, ETL_TABLE_SASS_METRIC, COUNT_METRIC, metric, metric_bytes);
-	if (function) {
-		learn(process, function, function_bytes);
-		row[COUNT_FUNCTION] = row_text(process, ETL_TABLE_SASS_METRIC, COUNT_FUNCTION,
-					       function, function_bytes);
-	}
+	if (function)
+		row[COUNT_FUNCTION] = row_kernel(process, ETL_TABLE_SASS_METRIC, COUNT_FUNCTION,
+						 function, function_bytes);
 	return row_add(process, ETL_TABLE_SASS_METRIC, row, &process->decoded.pc_rows);
 }
 
@@ -101,11 +91,9 @@ static int add_sample(struct etl_process *process, const uint8_t *data, uint32_t
 	row[SAMPLE_NOT_ISSUED] = KNOWN(sample.not_issued);
 	row[SAMPLE_REASON] =
 		row_text(process, ETL_TABLE_PC_SAMPLE, SAMPLE_REASON, reason, reason_bytes);
-	if (function) {
-		learn(process, function, function_bytes);
-		row[SAMPLE_FUNCTION] = row_text(process, ETL_TABLE_PC_SAMPLE, SAMPLE_FUNCTION,
-						function, function_bytes);
-	}
+	if (function)
+		row[SAMPLE_FUNCTION] = row_kernel(process, ETL_TABLE_PC_SAMPLE, SAMPLE_FUNCTION,
+						  function, function_bytes);
 	if (sample.correlation_id)
 		row[SAMPLE_CORRELATION] =
 			KNOWN(nearest_id(process->last_correlation, sample.correlation_id));

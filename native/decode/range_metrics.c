@@ -5,7 +5,6 @@
 #include "decode/gather.h"
 #include "decode/range_metrics.h"
 #include "decode/row.h"
-#include "etl/hash.h"
 #include "etl/range_metrics.h"
 #include "etl/rows.h"
 
@@ -77,11 +76,8 @@ static void put_launch(struct etl_process *process, const struct etl_range_measu
 		row[HASH] = KNOWN(measured->launch_hash);
 		return;
 	}
-	/* A kernel's name, which is demangled elsewhere. */
-	process->lacks_memory |=
-		dictionary_add(&process->names, etl_hash(kernel, measured->name_length), kernel,
-			       measured->name_length) == DICTIONARY_NO_MEMORY;
-	row[FUNCTION] = text(process, FUNCTION, kernel, measured->name_length);
+	row[FUNCTION] = row_kernel(process, ETL_TABLE_LAUNCH_METRIC, FUNCTION, kernel,
+				   measured->name_length);
 }
 
 /* The values of a launch, which lie in `data` from `at` on; 1 if they are damaged. */

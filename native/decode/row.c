@@ -37,6 +37,14 @@ struct value row_text(struct etl_process *process, int table, uint32_t column, c
 	return (struct value){ entry, entry >= 0 };
 }
 
+struct value row_kernel(struct etl_process *process, int table, uint32_t column, const char *name,
+			size_t length)
+{
+	process->lacks_memory |= dictionary_add(&process->names, etl_hash(name, length), name,
+						length) == DICTIONARY_NO_MEMORY;
+	return row_text(process, table, column, name, length);
+}
+
 struct value row_word(struct etl_process *process, int table, uint32_t column, const char *word)
 {
 	return row_text(process, table, column, word, strlen(word));

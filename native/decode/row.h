@@ -27,6 +27,9 @@ ETL_MUST_CHECK int row_add(struct etl_process *process, int table, const struct 
 /* A text's entry of a column; NULL where it finds no room. */
 struct value row_text(struct etl_process *process, int table, uint32_t column, const char *text,
 		      size_t length);
+/* The same of the mangled name of a kernel, which is demangled elsewhere. */
+struct value row_kernel(struct etl_process *process, int table, uint32_t column, const char *name,
+			size_t length);
 /* The same of a word of ours. */
 struct value row_word(struct etl_process *process, int table, uint32_t column, const char *word);
 /* The same for a column of any bytes. */
