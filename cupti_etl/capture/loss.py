@@ -5,6 +5,8 @@ Where a process ended in order, ``emitted = stored + sum(records not stored)`` e
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from cupti_etl.capture.obstacles import (
     LEFT_OUT,
     pc_obstacle,
@@ -46,16 +48,15 @@ def _table_of(kind: int) -> str | None:
     return KINDS[table].table if table >= 0 else None
 
 
-def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
+def _null_times(process: Process, info: ProcessInfo) -> Iterator[Loss]:
     """Rows that are stored without a time, because CUPTI gave none, or none of our clock."""
-    found = []
     for table, kind in enumerate(KINDS):
         if other := process.other_clock(table):
             detail = (
                 "another CUPTI client (such as torch.profiler) had given CUPTI a clock of its own; "
                 "its times, which are years before the process began, are NULL"
             )
-            found.append(_lacking(info.process_id, "other_clock", kind.table, other, detail))
+            yield _lacking(info.process_id, "other_clock", kind.table, other, detail)
         names = [column.name for column in kind.as_table().columns]
         if "start_ns" not in names or "end_ns" not in names:
             continue
@@ -71,148 +72,136 @@ def _null_times(process: Process, info: ProcessInfo) -> list[Loss]:
                 " (see api_summary), its device buffers were exhausted, or the GPU failed before"
                 " they ended"
             )
-            found.append(_lacking(info.process_id, "zero_timestamp", kind.table, no_start, detail))
+            yield _lacking(info.process_id, "zero_timestamp", kind.table, no_start, detail)
         if no_end > no_start:
             detail = "still running when CUPTI was flushed for the last time"
             unended = no_end - no_start
-            found.append(_lacking(info.process_id, "incomplete", kind.table, unended, detail))
-    return found
+            yield _lacking(info.process_id, "incomplete", kind.table, unended, detail)
 
 
-def _cut_texts(process: Process, process_id: int) -> list[Loss]:
+def _cut_texts(process: Process, process_id: int) -> Iterator[Loss]:
     """Rows that are stored without a text, because the process had too many of them."""
     detail = (
         "texts of these rows found no room: a process may use 64 MiB or a million of them at a "
         f"time, and {process.decoded().cut_strings} were more"
     )
-    return [
-        _lacking(process_id, "text_limit", kind.table, rows, detail)
-        for table, kind in enumerate(KINDS)
-        if (rows := process.cut(table))
-    ]
+    for table, kind in enumerate(KINDS):
+        if rows := process.cut(table):
+            yield _lacking(process_id, "text_limit", kind.table, rows, detail)
 
 
-def _lost_stacks(process: Process, info: ProcessInfo, is_over: bool) -> list[Loss]:
+def _lost_stacks(process: Process, info: ProcessInfo, is_over: bool) -> Iterator[Loss]:
     """Calls whose stack was to be kept and that are not in ``launch_stack``, and the like."""
     me, decoded = info.process_id, process.decoded()
-    found = []
     if info.stacks_lost:
-        found.append(Loss(me, "ring_full", "launch_stack", info.stacks_lost, detail=_FULL))
+        yield Loss(me, "ring_full", "launch_stack", info.stacks_lost, detail=_FULL)
     missing = info.stacks - info.stacks_lost - decoded.stacks
     if is_over and missing > 0:
         detail = "calls of the last moments before the process ended"
-        found.append(Loss(me, "killed", "launch_stack", missing, detail=detail))
+        yield Loss(me, "killed", "launch_stack", missing, detail=detail)
     if decoded.cut_stacks:
         detail = "a process may have a million stacks, of 256 MiB of code; more are not described"
-        found.append(_lacking(me, "text_limit", "python_stack", decoded.cut_stacks, detail))
+        yield _lacking(me, "text_limit", "python_stack", decoded.cut_stacks, detail)
     if decoded.damaged_stacks:
         detail = "what the process wrote of its stacks cannot be read"
-        found.append(_lacking(me, "unreadable", "python_stack", decoded.damaged_stacks, detail))
-    return found
+        yield _lacking(me, "unreadable", "python_stack", decoded.damaged_stacks, detail)
 
 
-def _lost_rows(process: Process, info: ProcessInfo, is_over: bool, table: str) -> list[Loss]:
+def _lost_rows(process: Process, info: ProcessInfo, is_over: bool, table: str) -> Iterator[Loss]:
     """What the injector told of and is not in a table of ``_TOLD``."""
     me, decoded = info.process_id, process.decoded()
     name, what = _TOLD[table]
     made, lost = getattr(info, name), getattr(info, f"{name}_lost")
-    damaged, found = getattr(decoded, f"damaged_{name}"), []
+    damaged = getattr(decoded, f"damaged_{name}")
     if lost:
-        found.append(Loss(me, "ring_full", table, lost, detail=_FULL))
+        yield Loss(me, "ring_full", table, lost, detail=_FULL)
     if damaged:
         detail = f"what the process wrote of its {what} cannot be read"
-        found.append(Loss(me, "unreadable", table, damaged, detail=detail))
+        yield Loss(me, "unreadable", table, damaged, detail=detail)
     known = lost + damaged + getattr(decoded, name)
     if is_over and made > known:
         detail = f"{what} of the last moments before the process ended"
-        found.append(Loss(me, "killed", table, made - known, detail=detail))
-    return found
+        yield Loss(me, "killed", table, made - known, detail=detail)
 
 
-def _lost_samples(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
+def _lost_samples(info: ProcessInfo, end_ns: int | None) -> Iterator[Loss]:
     """Samples of PCs that are in no row, and why there are none."""
-    me, found = info.process_id, []
+    me = info.process_id
     if info.pc_dropped:
         detail = (
             "the hardware dropped these samples, or found no room for them at the end; "
             "a longer --pc-sampling period helps"
         )
-        found.append(Loss(me, "pc_dropped", "pc_sample", info.pc_dropped, detail=detail))
+        yield Loss(me, "pc_dropped", "pc_sample", info.pc_dropped, detail=detail)
     if info.pc_full:
         detail = (
             f"the hardware's buffer was full {info.pc_full} times, and what it held is not known; "
             "a longer --pc-sampling period helps"
         )
-        found.append(_throughout(info, end_ns, "pc_buffer_full", "pc_sample", detail))
+        yield _throughout(info, end_ns, "pc_buffer_full", "pc_sample", detail)
     if info.pc_failure:
         detail = f"PCs were not sampled, or not to the end: {pc_obstacle(info.pc_failure)}"
-        found.append(_throughout(info, end_ns, "pc_refused", "pc_sample", detail))
-    return found
+        yield _throughout(info, end_ns, "pc_refused", "pc_sample", detail)
 
 
-def _lost_counts(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
+def _lost_counts(info: ProcessInfo, end_ns: int | None) -> Iterator[Loss]:
     """Counts of instructions that are in no row, and why there are none."""
-    me, table, found = info.process_id, "sass_metric", []
+    me, table = info.process_id, "sass_metric"
     if info.sass_dropped:
         detail = "CUPTI dropped these counts of instructions when counting ended"
-        found.append(Loss(me, "sass_dropped", table, info.sass_dropped, detail=detail))
+        yield Loss(me, "sass_dropped", table, info.sass_dropped, detail=detail)
     if info.sass_failure:
         obstacle = sass_obstacle(info.sass_failure)
         detail = f"instructions were not counted, or not to the end: {obstacle}"
-        found.append(_throughout(info, end_ns, "sass_refused", table, detail))
-    return found
+        yield _throughout(info, end_ns, "sass_refused", table, detail)
 
 
-def _lost_launches(info: ProcessInfo, end_ns: int | None) -> list[Loss]:
+def _lost_launches(info: ProcessInfo, end_ns: int | None) -> Iterator[Loss]:
     """Launches that were to be measured and have no values, and what measuring changed."""
-    me, table, found = info.process_id, "launch_metric", []
+    me, table = info.process_id, "launch_metric"
     if info.range_launches:
         detail = (
             f"{info.range_launches} launches or ranges were measured, kernels of launches one at a"
             " time and once for each pass; their times, where CUPTI gave some, and those of what"
             " waited for them, are not those of the program"
         )
-        found.append(_lacking(me, "replayed", "kernel", info.range_launches, detail))
+        yield _lacking(me, "replayed", "kernel", info.range_launches, detail)
     if info.range_dropped:
         detail = (
             "CUPTI gave no values of these launches, or those of another thread's launch with them"
         )
-        found.append(Loss(me, "range_dropped", table, info.range_dropped, detail=detail))
+        yield Loss(me, "range_dropped", table, info.range_dropped, detail=detail)
     for name, why in LEFT_OUT.items():
-        number = getattr(info, name)
-        if number:
+        if number := getattr(info, name):
             detail = f"these launches or ranges were not measured: {why}"
-            found.append(Loss(me, "range_left_out", table, number, detail=detail))
+            yield Loss(me, "range_left_out", table, number, detail=detail)
     if info.range_failure:
         obstacle = range_obstacle(info.range_failure)
         detail = f"launches or ranges were not measured, or not to the end: {obstacle}"
-        found.append(_throughout(info, end_ns, "range_refused", table, detail))
-    return found
+        yield _throughout(info, end_ns, "range_refused", table, detail)
 
 
-def _nccl(process: Process, info: ProcessInfo, end_ns: int | None) -> list[Loss]:
+def _nccl(process: Process, info: ProcessInfo, end_ns: int | None) -> Iterator[Loss]:
     """Operations without an end, and an NCCL that is too old to tell of them."""
-    found, table = [], "nccl_event"
+    table = "nccl_event"
     unended = process.decoded().open_nccl_events
     if unended and end_ns is not None:
         detail = "what NCCL had begun and not ended when the capture ended has no end"
-        found.append(_lacking(info.process_id, "incomplete", table, unended, detail))
+        yield _lacking(info.process_id, "incomplete", table, unended, detail)
     if info.nccl_too_old:
         detail = (
             f"NCCL has version {info.nccl_too_old} of the interface for profiler plugins, and only"
             " from version 4 on its operations are recorded; use NCCL 2.27 or later"
         )
-        found.append(_throughout(info, end_ns, "nccl_refused", table, detail))
-    return found
+        yield _throughout(info, end_ns, "nccl_refused", table, detail)
 
 
-def _open_ranges(process: Process, info: ProcessInfo) -> list[Loss]:
+def _open_ranges(process: Process, info: ProcessInfo) -> Iterator[Loss]:
     """Ranges of the program's own code (``cupti_etl.range``) that had not ended at its end."""
     ranges = process.decoded().open_ranges
-    if ranges <= 0:
-        return []
-    detail = "ranges that were still open when the capture ended have no end"
-    return [_lacking(info.process_id, "incomplete", "marker", ranges, detail)]
+    if ranges > 0:
+        detail = "ranges that were still open when the capture ended have no end"
+        yield _lacking(info.process_id, "incomplete", "marker", ranges, detail)
 
 
 def emitted(process: Process) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -95,7 +96,7 @@ class _Recovery:
             )
         self._describe()
         was_finished = bool(captures) and all(row["end_ns"] is not None for row in captures)
-        new = self._lost_parts({row["detail"] for row in losses})
+        new = list(self._lost_parts({row["detail"] for row in losses}))
         live: _Rows = []
         if not was_finished:
             last_ns = self._last_written_ns()
@@ -153,22 +154,18 @@ class _Recovery:
             finished.append(Finished(path, table, "part-000000.parquet", entry))
         self._parts.publish(finished)
 
-    def _lost_parts(self, said: set[str | None]) -> _Rows:
+    def _lost_parts(self, said: set[str | None]) -> Iterator[dict[str, Any]]:
         """Rows of ``loss`` about parts, as far as it has none about them."""
-        new = []
         for part, rows in sorted(self._found.lost.items()):
             detail = f"{part} is damaged or gone"
             if rows != 0 and detail not in said:
-                new.append(
-                    {
-                        "cause": "part_lost",
-                        "table_name": part.split("/")[0],
-                        "records": rows,
-                        "is_stored": False,
-                        "detail": detail,
-                    }
-                )
-        return new
+                yield {
+                    "cause": "part_lost",
+                    "table_name": part.split("/")[0],
+                    "records": rows,
+                    "is_stored": False,
+                    "detail": detail,
+                }
 
     def _collector_killed(self, live: _Rows, last_ns: int) -> _Rows:
         loss = {
