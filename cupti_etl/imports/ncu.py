@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,12 +18,8 @@ import pyarrow.csv as pv
 
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports.columns import make_batch
-from cupti_etl.imports.skipped import Skipped
-from cupti_etl.imports.source import Process, new_process_id, note
+from cupti_etl.imports.source import Process, Source, new_process_id, note
 from cupti_etl.schema.loss import Loss
-
-if TYPE_CHECKING:
-    from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 
 HEAD = b'"ID","Process ID",'
 _NUMBER = r"^-?[0-9]+(\.[0-9]*)?([eE][-+]?[0-9]+)?$"
@@ -55,16 +51,13 @@ _KEPT = ("ID", "Process ID", "Kernel Name", "Block Size", "Grid Size")
 _SHAPES = {"grid": "Grid Size", "block": "Block Size"}
 
 
-class Ncu:
-    """One file; see ``Source``."""
+class Ncu(Source):
+    """One file."""
 
     kind = "ncu"
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.skipped = Skipped()
-        self.moved: dict[int, int] = {}
-        self.sizes: dict[int, LaunchSizes] = {}
+        super().__init__(path)
         self._processes: dict[str, Process] = {}
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:

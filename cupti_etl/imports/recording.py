@@ -10,20 +10,18 @@ from cupti_etl.capture.decoder import Decoder
 from cupti_etl.capture.recording import RecordedProcesses, read_recording
 from cupti_etl.capture.traced import Traced
 from cupti_etl.errors import NativeError, RecordingError
-from cupti_etl.imports.skipped import Skipped
+from cupti_etl.imports.source import Source
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.schema.loss import Loss
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
-
 _KEEP = "`cupti-etl replay` makes a trace of what comes before the damage"
 
 
-class Recording:
-    """One recording; see ``Source``.
+class Recording(Source):
+    """One recording.
 
     Args:
         path: the file.
@@ -36,10 +34,7 @@ class Recording:
     kind = "recording"
 
     def __init__(self, path: Path, *, is_partial: bool = False) -> None:
-        self.path = path
-        self.skipped = Skipped()
-        self.moved: dict[int, int] = {}
-        self.sizes: dict[int, LaunchSizes] = {}
+        super().__init__(path)
         self.damage: RecordingError | None = None
         self._is_partial = is_partial
         self._decoder = Decoder()

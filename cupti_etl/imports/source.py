@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
@@ -105,7 +106,7 @@ def unrecorded(tool: str, asked: int) -> list[Loss]:
     return [Loss(None, "cupti_dropped", detail=detail)] if asked else []
 
 
-class Source(Protocol):
+class Source(ABC):
     """A file (or folder) of another tool that is being read.
 
     Attributes:
@@ -117,12 +118,15 @@ class Source(Protocol):
         sizes: by process, what calls say of the sizes of their kernels, likewise.
     """
 
-    path: Path
     kind: str
-    skipped: Skipped
-    moved: dict[int, int]
-    sizes: dict[int, LaunchSizes]
 
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.skipped = Skipped()
+        self.moved: dict[int, int] = {}
+        self.sizes: dict[int, LaunchSizes] = {}
+
+    @abstractmethod
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows, table by table or mixed.
 
@@ -130,8 +134,10 @@ class Source(Protocol):
             ForeignError: the file is damaged, or holds nothing for us.
         """
 
+    @abstractmethod
     def process_rows(self) -> list[dict[str, Any]]:
         """Rows of ``process``; complete when all batches have been read."""
 
+    @abstractmethod
     def losses(self) -> list[Loss]:
         """Rows of ``loss``; complete when all batches have been read."""

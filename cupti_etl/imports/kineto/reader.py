@@ -20,12 +20,10 @@ import pyarrow.compute as pc
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports.kineto import rows as kineto_rows
 from cupti_etl.imports.kineto.events import EventReader
-from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 from cupti_etl.imports.kineto.python_calls import PythonCalls
 from cupti_etl.imports.kineto.rows import HANDLERS, Frame
 from cupti_etl.imports.prefetch import prefetch
-from cupti_etl.imports.skipped import Skipped
-from cupti_etl.imports.source import ASKS, Process, new_process_id, note, unrecorded
+from cupti_etl.imports.source import ASKS, Process, Source, new_process_id, note, unrecorded
 from cupti_etl.schema.loss import Loss
 
 _EVENT = {"ph": "s ph", "cat": "s cat", "name": "s name", "pid": "s pid", "tid": "s tid"}
@@ -64,17 +62,14 @@ _REDUNDANT = {
 }
 
 
-class Kineto:
-    """One file; see ``Source``."""
+class Kineto(Source):
+    """One file."""
 
     kind = "kineto"
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.skipped = Skipped()
+        super().__init__(path)
         self._reader = EventReader(path, COLUMNS)
-        self.moved: dict[int, int] = {}
-        self.sizes: dict[int, LaunchSizes] = {}
         # The first process of the file is taken for that of the work on GPUs.
         self._gpu = Process(new_process_id())
         self._processes: dict[str, Process] = {}

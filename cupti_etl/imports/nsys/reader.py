@@ -15,13 +15,11 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from cupti_etl.errors import ForeignError
-from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 from cupti_etl.imports.nsys import metadata as nsys_own
 from cupti_etl.imports.nsys.frame import Frame, as_text
 from cupti_etl.imports.nsys.rows import HANDLERS
 from cupti_etl.imports.prefetch import prefetch
-from cupti_etl.imports.skipped import Skipped
-from cupti_etl.imports.source import Process, note
+from cupti_etl.imports.source import Process, Source, note
 from cupti_etl.schema.kinds import GPU_WORK
 from cupti_etl.schema.loss import Loss
 
@@ -70,18 +68,15 @@ class Tables(Protocol):
         """Columns of a table."""
 
 
-class Nsys:
-    """One export; see ``Source``.
+class Nsys(Source):
+    """One export.
 
     Raises:
         ForeignError: it is no export of nsys, or of a schema that is too new.
     """
 
     def __init__(self, tables: Tables) -> None:
-        self.path = tables.path
-        self.skipped = Skipped()
-        self.moved: dict[int, int] = {}
-        self.sizes: dict[int, LaunchSizes] = {}
+        super().__init__(tables.path)
         self._tables = tables
         version = self._version()
         self.kind = f"nsys {version} {tables.kind}"
