@@ -13,10 +13,6 @@ def _key(loss: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(loss.get(name) for name in ("process_id", "cause", "table_name", "device_uuid"))
 
 
-def _counts(losses: _Rows) -> _Known:
-    return {_key(row): row["records"] for row in losses if row["records"] is not None}
-
-
 class Recent:
     """How many records had been lost at each time."""
 
@@ -25,7 +21,7 @@ class Recent:
 
     def note(self, losses: _Rows, now_ns: int, dropped_ns: int) -> None:
         """Take note of the losses so far; what was known before ``dropped_ns`` is one."""
-        counts = _counts(losses)
+        counts = {_key(row): row["records"] for row in losses if row["records"] is not None}
         if counts != (self._known[-1][1] if self._known else {}):
             self._known.append((now_ns, counts))
         while len(self._known) > 1 and self._known[1][0] <= dropped_ns:

@@ -37,7 +37,7 @@ def answer(answered: Answered, limit: int, offset: int, beside: Iterable[str] = 
         for each in shown.columns
     ]
     lines, count = _fitting(columns)
-    total = offset + len(_cells(columns)) + shown.more
+    total = offset + (len(columns[0].cells) if columns else 0) + shown.more
     left = total - offset - count
     is_empty = total == 0
     told = [f"Part of the trace: {answered.says}." if answered.says else "Of the whole trace."]
@@ -53,10 +53,6 @@ def answer(answered: Answered, limit: int, offset: int, beside: Iterable[str] = 
     if answered.command:
         told.append(f"The same in a terminal: {answered.command}")
     return "\n".join(told)
-
-
-def _cells(columns: Sequence[Shown]) -> Sequence[str]:
-    return columns[0].cells if columns else ()
 
 
 def _fitting(columns: Sequence[Shown]) -> tuple[list[str], int]:

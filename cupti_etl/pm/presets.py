@@ -144,7 +144,7 @@ def resolve(spec: str, chip: str, cupti_version: int | None = None) -> Selection
         raise UsageError("no metric was named", _what_there_is(chip, family))
     metrics = tuple(chosen.values())
     single_pass_set = family.single_pass_set if family else None
-    if single_pass_set and not any(_in_set(metric, single_pass_set) for metric in metrics):
+    if single_pass_set and not any(f"{single_pass_set}." in each.hardware_name for each in metrics):
         single_pass_set = None
     return Selection(
         metrics,
@@ -190,10 +190,6 @@ def _what_there_is(chip: str, family: Family | None) -> str:
     if family is None:
         return f"`cupti-etl metrics list --chip {chip}` lists the metrics of the chip"
     return f"aliases on {chip}: {', '.join(family.names)}"
-
-
-def _in_set(metric: Metric, single_pass_set: str) -> bool:
-    return f"{single_pass_set}." in metric.hardware_name
 
 
 def aliased(name: str, family: Family, preset: str | None = None) -> Metric:

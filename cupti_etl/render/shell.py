@@ -134,7 +134,8 @@ class Shell:
 
     def _describe_table(self, name: str) -> str:
         if name not in TABLES:
-            return "\n".join([name, *(f"  {column}" for column in self._columns(name))])
+            columns = self._trace.sql(f"FROM {identifier(name)}").columns
+            return "\n  ".join([name, *columns])
         table = TABLES[name]
         lines = [f"{name}: {table.doc}"]
         wide = max(len(column.name) for column in table.columns)
@@ -142,9 +143,6 @@ class Shell:
             unit = "" if column.unit == "1" else f" [{column.unit}]"
             lines.append(f"  {column.name:<{wide}}  {column.type.sql}{unit}  {column.doc}")
         return "\n".join(lines)
-
-    def _columns(self, name: str) -> tuple[str, ...]:
-        return self._trace.sql(f"FROM {identifier(name)}").columns
 
     def _words(self) -> list[str]:
         words = {*self._trace.tables, *(query.name for query in library())}

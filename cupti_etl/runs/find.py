@@ -55,7 +55,7 @@ def find(home: Path) -> list[Run]:
 
 
 def _below(home: Path, folder: Path, depth: int) -> Iterator[Run]:
-    if _is_trace(folder):
+    if part_files(folder / "capture"):
         yield _run(home, folder, [folder])
         return
     try:
@@ -73,10 +73,6 @@ def _below(home: Path, folder: Path, depth: int) -> Iterator[Run]:
             yield _run(home, each, [each])
         elif depth and each.is_dir():
             yield from _below(home, each, depth - 1)
-
-
-def _is_trace(folder: Path) -> bool:
-    return bool(part_files(folder / "capture"))
 
 
 def _run(home: Path, path: Path, places: list[Path]) -> Run:

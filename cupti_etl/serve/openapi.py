@@ -9,7 +9,6 @@ from cupti_etl import __version__
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import SCOPE_NAMES
 from cupti_etl.queries.fields import Field
-from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.serve.formats import COMPRESSIONS, FORMATS
 
@@ -76,7 +75,10 @@ def description(tables: Iterable[str]) -> dict[str, Any]:
         paths[f"/arrow/{name}"] = _get(table.doc if table else "", "", (), fields)
     for query in library():
         if not query.is_building_block:
-            paths[f"/arrow/{query.name}"] = _of_query(query)
+            summary = query.front or query.doc
+            paths[f"/arrow/{query.name}"] = _get(
+                summary, query.doc, query.parameters, query.columns
+            )
     return {
         "openapi": "3.1.0",
         "info": {"title": "cupti-etl serve", "version": __version__},
@@ -90,10 +92,6 @@ def description(tables: Iterable[str]) -> dict[str, Any]:
             "schemas": {"Error": _error()},
         },
     }
-
-
-def _of_query(query: Query) -> dict[str, Any]:
-    return _get(query.front or query.doc, query.doc, query.parameters, query.columns)
 
 
 def _get(

@@ -117,7 +117,8 @@ class Baseline:
         if replace:
             for old in set(self.runs) - set(kept):
                 remove(old)
-        return Outcome("kept", f"the baseline has {_several(len(self.runs), 'run')}")
+        count = len(self.runs)
+        return Outcome("kept", f"the baseline has {count} {'run' if count == 1 else 'runs'}")
 
 
 def _as_name(text: str) -> str:
@@ -191,7 +192,3 @@ def _machine(trace: Trace) -> str:
         }
     )
     return f"{', '.join(gpus) or 'no GPU'} (driver for CUDA {', '.join(drivers) or 'unknown'})"
-
-
-def _several(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"

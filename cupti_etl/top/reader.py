@@ -90,7 +90,7 @@ class Reader:
             except TraceError:
                 # A capture may just have tidied up.
                 self._forget()
-                if self._is_awaited and not self._has_parts():
+                if self._is_awaited and not any(self._path.glob("*/part-*.parquet")):
                     return self._last
                 if attempt == _ATTEMPTS:
                     raise
@@ -98,9 +98,6 @@ class Reader:
             self._listed = listed
             return self._last
         raise AssertionError("unreachable")
-
-    def _has_parts(self) -> bool:
-        return any(self._path.glob("*/part-*.parquet"))
 
     def _read(self) -> Reading:
         present = parts_of(self._path)

@@ -103,7 +103,7 @@ def gpu_lines(reading: Reading, width: int) -> list[str]:
         for name, metric in gpu["metrics"].items()
     }
     # Their names end with the unit, as those of columns do.
-    metrics = {name: _metric_unit(unit) for name, unit in units.items()}
+    metrics = {name: unit if unit in _UNITS else "1" for name, unit in units.items()}
     columns = (
         Column("gpu", "1"),
         Column("now_busy_pct", "%"),
@@ -121,10 +121,6 @@ def gpu_lines(reading: Reading, width: int) -> list[str]:
         for gpu in reading.gpus
     ]
     return lines_within(_rows(rows, form), View(limit=None), width)
-
-
-def _metric_unit(unit: str) -> str:
-    return unit if unit in _UNITS else "1"
 
 
 def _rows(rows: Sequence[Mapping[str, Any]], form: Shape) -> InMemory:

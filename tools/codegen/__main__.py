@@ -49,10 +49,6 @@ def _abi() -> str:
     return f'{module}COMPILED = "{_compiled()}"\n'
 
 
-def _fingerprint() -> str:
-    return fingerprint_h(KINDS, _compiled())
-
-
 def _query_names() -> str:
     from cupti_etl.queries.catalog import library
 
@@ -85,7 +81,7 @@ def outputs() -> dict[str, Callable[[], str]]:
         "native/generated/callbacks.inc": lambda: callbacks_inc(load_callbacks()),
         "native/generated/env.h": env_h,
         "native/generated/pythons.inc": pythons_inc,
-        "native/generated/fingerprint.h": _fingerprint,
+        "native/generated/fingerprint.h": lambda: fingerprint_h(KINDS, _compiled()),
         "cupti_etl/queries/names.py": _query_names,
         "cupti_etl/schema/callback_names.py": lambda: callback_names(load_callbacks()),
         "cupti_etl/native/_abi.py": _abi,
