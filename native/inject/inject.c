@@ -4,7 +4,6 @@
 #include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/nvtx_table.h"
-#include "inject/recording.h"
 #include "inject/session.h"
 #include "../generated/env.h"
 
@@ -38,9 +37,4 @@ int InitializeInjectionNvtx2(void *get_export_table)
 int cupti_etl_begin(struct etl_error *error)
 {
 	return etl_session_begin(true, error);
-}
-
-int cupti_etl_is_recording(void)
-{
-	return etl_injector_is_ours() && etl_recording_is_on();
 }

@@ -79,12 +79,6 @@ static __thread struct {
 	struct etl_range_mark marks[MOST_OPEN];
 } open_ranges[ETL_RANGE_DOMAINS];
 
-/* A forked child has no session. */
-static bool is_recorded(void)
-{
-	return etl_load(&is_ready) && etl_recording_is_on() && etl_load(&etl_injector.active);
-}
-
 /* Whether it is to be recorded, which etl_range_open() then is called for. */
 static bool begin(enum etl_range_domain domain)
 {
@@ -93,7 +87,8 @@ static bool begin(enum etl_range_domain domain)
 	if (depth >= MOST_OPEN)
 		return false;
 	open_ranges[domain].marks[depth] = (struct etl_range_mark){ 0 };
-	return is_recorded();
+	/* A forked child has no session. */
+	return etl_load(&is_ready) && etl_recording_is_on() && etl_load(&etl_injector.active);
 }
 
 static void open_range(enum etl_range_domain domain, struct etl_text name, int64_t payload)

@@ -13,8 +13,6 @@ int cupti_etl_begin(struct etl_error *error);
 int cupti_etl_end(struct etl_error *error);
 /* Between a pause and its end nothing is recorded. */
 void cupti_etl_pause(int is_paused);
-/* Whether records are being made. */
-int cupti_etl_is_recording(void);
 /* The functions behind cupti_etl.range(), for the Python that this is loaded in: a dictionary, as
  * a new reference; NULL with a sentence.  Called with the GIL held; `size_of_object` is
  * object.__basicsize__. */
