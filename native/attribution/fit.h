@@ -8,7 +8,6 @@
  * docs/design/pm-join.md has the formulae. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

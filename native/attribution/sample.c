@@ -1,6 +1,5 @@
 /* A sample that is taken: what ran in it, and how much of it. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "attribution/runs.h"

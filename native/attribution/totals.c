@@ -1,6 +1,4 @@
 /* What a join says of each group of work, after the end. */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "attribution/share.h"

@@ -1,6 +1,5 @@
 /* What a process says of itself, and what was found in it, for Python to read. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "arrow/array.h"

@@ -1,7 +1,6 @@
 /* The events of a Chrome trace as rows: each object of the array "traceEvents", whose members
  * and members of "args" go to the columns that were asked for. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

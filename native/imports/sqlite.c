@@ -6,7 +6,6 @@
  * tables and columns there are is sqlite3's to say.  Nothing in the file is trusted. */
 #include <endian.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

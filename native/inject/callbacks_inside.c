@@ -5,7 +5,6 @@
 
 #include "inject/callback_watch.h"
 #include "inject/callbacks.h"
-#include "inject/injector.h"
 #include "inject/session.h"
 
 /* Of the watches that gather, where their slots lie. */

@@ -4,8 +4,6 @@
  * time that it begins, and does not take it back: records that are made later would carry its
  * ticks.  So ours is given whenever records are asked for; CUPTI's default is the same clock.
  * That it is asked no more tells that another client has come. */
-#include <time.h>
-
 #include "etl/clock.h"
 #include "inject/clock.h"
 #include "inject/injector.h"

@@ -11,7 +11,6 @@
 #include "inject/conflict.h"
 #include "inject/environment.h"
 #include "inject/injector.h"
-#include "inject/plan.h"
 #include "../generated/env.h"
 
 #define PERIOD_NS INT64_C(1000000000)

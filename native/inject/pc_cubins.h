@@ -1,8 +1,6 @@
 /* The code that a program loads onto its GPUs, each cubin once. */
 #pragma once
 
-#include <stdbool.h>
-
 /* What CUPTI tells of a module that was loaded: CUpti_ModuleResourceData. */
 void etl_pc_cubin_loaded(const void *module);
 void etl_pc_cubins_forget(void);

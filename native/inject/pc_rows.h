@@ -1,7 +1,6 @@
 /* Rows of PC sampling: gathered in pieces that can be read alone, each written at once. */
 #pragma once
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 

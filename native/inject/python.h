@@ -2,7 +2,6 @@
  * GIL, but it is inside a call, so that its own frames stand still. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,7 +1,6 @@
 /* Whether a launch is to be measured. */
 #pragma once
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "etl/segment.h"

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "etl/clock.h"
 #include "etl/strings.h"
 #include "inject/environment.h"
 #include "inject/injector.h"

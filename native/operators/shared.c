@@ -1,8 +1,6 @@
 /* _shared_correlation and _unpaired_correlation: ids that do not stand for one thing.
  *
  * Rows: process, correlation id; of calls, and of activities.  All calls come first. */
-#include <errno.h>
-
 #include "operators/bits.h"
 #include "operators/operator.h"
 

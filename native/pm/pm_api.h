@@ -4,7 +4,6 @@
  * CUPTI's result as it is, which is positive: what to do differs by result. */
 #pragma once
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "etl/error.h"
