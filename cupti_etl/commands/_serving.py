@@ -8,7 +8,18 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
+import click
+
 from cupti_etl.errors import UsageError, need
+
+time_limit_option = click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Give up an answer that takes longer to compute.",
+)
 
 
 def need_the_extra() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
 from cupti_etl.render.help import Option
+from cupti_etl.render.local_path import WRITTEN, LocalPath
 
+_F = TypeVar("_F", bound=Callable[..., Any])
 overwrite_option = click.option(
     "--overwrite",
     is_flag=True,
@@ -40,6 +44,11 @@ roll_option = click.option(
     metavar="TIME",
     help="How long rows wait, at most, until they can be read; at first, a second.",
 )
+
+
+def out_option(text: str, **more: Any) -> Callable[[_F], _F]:
+    """``-o`` of a command that writes on this machine."""
+    return click.option("-o", "--out", type=LocalPath(WRITTEN), help=text, **more)
 
 
 def convert(folder: Path, out: Path) -> None:

@@ -15,12 +15,12 @@ from cupti_etl.commands._capture_values import (
     choose_users,
 )
 from cupti_etl.commands._flight import flight_options
-from cupti_etl.commands._writing import convert, fsync_option, quiet_option, roll_option
+from cupti_etl.commands._writing import convert, fsync_option, out_option, quiet_option, roll_option
 from cupti_etl.config import CaptureOptions, FlightOptions
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command, Option
-from cupti_etl.render.local_path import WRITTEN, LocalPath
+from cupti_etl.render.local_path import LocalPath
 
 _file = functools.partial(click.option, cls=Option, section="Where to write")
 _SOCKET = "/run/cupti-etl/socket"
@@ -28,14 +28,11 @@ _RETAIN = "24h"
 
 
 @click.command(cls=Command)
-@click.option(
-    "-o",
-    "--out",
-    type=LocalPath(WRITTEN),
+@out_option(
+    "Folder in which each start makes a trace, trace-DATE-TIME.",
     default=Path("/var/lib/cupti-etl"),
     show_default=True,
     metavar="FOLDER",
-    help="Folder in which each start makes a trace, trace-DATE-TIME.",
 )
 @click.option(
     "--socket",

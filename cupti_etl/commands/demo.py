@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cupti_etl.commands._writing import overwrite_option
+from cupti_etl.commands._writing import out_option, overwrite_option
 from cupti_etl.doctor.ask import gpus
 from cupti_etl.errors import CaptureError, RecordingError
 from cupti_etl.progress import say
-from cupti_etl.render.local_path import WRITTEN, LocalPath
 from cupti_etl.render.table import View
 
 if TYPE_CHECKING:
@@ -28,10 +27,11 @@ SEMI JOIN kernel USING (process_id, device_id)"""
 
 
 @click.command("demo")
-@click.option(
-    "-o", "--out", type=LocalPath(WRITTEN), default="demo-trace", show_default=True,
-    help="Folder for the trace; replaced if an earlier demo made it.",
-)  # fmt: skip
+@out_option(
+    "Folder for the trace; replaced if an earlier demo made it.",
+    default="demo-trace",
+    show_default=True,
+)
 @overwrite_option
 def command(out: Path, overwrite: bool) -> None:
     """Make a first trace and show what is in it.

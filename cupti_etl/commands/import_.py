@@ -8,21 +8,14 @@ from pathlib import Path
 import click
 
 from cupti_etl.commands._computing import show_computing
-from cupti_etl.commands._writing import convert, fsync_option, overwrite_option
+from cupti_etl.commands._writing import convert, fsync_option, out_option, overwrite_option
 from cupti_etl.progress import say
-from cupti_etl.render.local_path import WRITTEN, LocalPath
+from cupti_etl.render.local_path import LocalPath
 
 
 @click.command()
 @click.argument("files", type=LocalPath(), nargs=-1, required=True)
-@click.option(
-    "-o",
-    "--out",
-    type=LocalPath(WRITTEN),
-    required=True,
-    metavar="PATH",
-    help="Folder for the trace, or FILE.duckdb.",
-)
+@out_option("Folder for the trace, or FILE.duckdb.", required=True, metavar="PATH")
 @click.option(
     "-j",
     "--jobs",

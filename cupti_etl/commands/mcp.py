@@ -5,20 +5,14 @@ from __future__ import annotations
 import click
 
 from cupti_etl.commands._complete import files
+from cupti_etl.commands._serving import time_limit_option
 from cupti_etl.errors import need
 from cupti_etl.render.help import Command
 
 
 @click.command("mcp", cls=Command)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Give up an answer that takes longer to compute.",
-)
+@time_limit_option
 def command(traces: tuple[str, ...], time_limit: float) -> None:
     """Answer the questions of an agent about a trace (MCP).
 

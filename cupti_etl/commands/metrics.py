@@ -11,8 +11,7 @@ import click
 from cupti_etl.commands._group import Group
 from cupti_etl.errors import CuptiError, UsageError, did_you_mean
 from cupti_etl.progress import say
-from cupti_etl.render.local_path import WRITTEN, LocalPath
-from cupti_etl.render.output import InMemory, Output, output_options, write
+from cupti_etl.render.output import InMemory, Output, output_option, output_options, write
 
 if TYPE_CHECKING:
     from cupti_etl.pm.catalogue import Catalogue
@@ -256,14 +255,7 @@ def check(
 
 
 @command.command()
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=LocalPath(WRITTEN),
-    metavar="FILE",
-    help="File to write.  [default: CHIP.json.gz]",
-)
+@output_option("File to write.  [default: CHIP.json.gz]")
 @click.option(
     "--device", type=int, default=0, show_default=True, metavar="N", help="Number of the GPU."
 )

@@ -6,19 +6,16 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.commands._writing import convert, fsync_option
+from cupti_etl.commands._writing import convert, fsync_option, out_option
 from cupti_etl.progress import say
-from cupti_etl.render.local_path import WRITTEN, LocalPath
+from cupti_etl.render.local_path import LocalPath
 
 
 @click.command(hidden=True)
 @click.argument("recording", type=LocalPath())
-@click.option(
-    "-o",
-    "--out",
-    type=LocalPath(WRITTEN),
+@out_option(
+    "Folder for the trace, FILE.duckdb, or FILE.arrows or - for one table; must not exist.",
     required=True,
-    help="Folder for the trace, FILE.duckdb, or FILE.arrows or - for one table; must not exist.",
 )
 @click.option("--table", default="", help="The table of a stream.")
 @fsync_option

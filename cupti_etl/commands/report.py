@@ -13,8 +13,7 @@ from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import Line, say
 from cupti_etl.render.help import Command
-from cupti_etl.render.local_path import WRITTEN, LocalPath
-from cupti_etl.render.output import open_output
+from cupti_etl.render.output import open_output, output_option
 
 if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
@@ -22,14 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("report", cls=Command)
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
-@click.option(
-    "-o",
-    "--output",
-    "path",
-    type=LocalPath(WRITTEN),
-    metavar="FILE",
-    help="Write to FILE: .html for a page with charts, .md for Markdown.",
-)
+@output_option("Write to FILE: .html for a page with charts, .md for Markdown.")
 @scope_options
 @click.pass_context
 def command(

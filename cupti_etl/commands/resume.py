@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.commands._writing import quiet_option
-from cupti_etl.render.local_path import WRITTEN, LocalPath
+from cupti_etl.commands._writing import out_option, quiet_option
 from cupti_etl.units import duration_ns
 
 
@@ -17,13 +16,7 @@ class _Pid(click.IntRange):
 
 
 @click.command()
-@click.option(
-    "-o",
-    "--out",
-    type=LocalPath(WRITTEN),
-    metavar="PATH",
-    help="Folder for the trace; must not exist.  [default: trace-DATE-TIME]",
-)
+@out_option("Folder for the trace; must not exist.  [default: trace-DATE-TIME]", metavar="PATH")
 @click.option(
     "--duration",
     metavar="TIME",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cupti_etl.commands._complete import files
-from cupti_etl.commands._serving import need_the_extra
+from cupti_etl.commands._serving import need_the_extra, time_limit_option
 from cupti_etl.render.help import Command
 
 
@@ -33,14 +33,7 @@ from cupti_etl.render.help import Command
     show_default=True,
     help="Listen on this address; by default, only programs on this machine can connect.",
 )
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Give up an answer that takes longer to compute.",
-)
+@time_limit_option
 # How `capture --serve` starts it.
 @click.option("--until-eof", is_flag=True, hidden=True)
 @click.pass_context

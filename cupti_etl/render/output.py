@@ -43,7 +43,14 @@ _SUFFIXES = {
 }
 _GROUP_BATCHES = 4
 _F = TypeVar("_F", bound=Callable[..., Any])
-_option = functools.partial(click.option, cls=Option, section="Output")
+_SECTION: Mapping[str, Any] = {"cls": Option, "section": "Output"}
+_option = functools.partial(click.option, **_SECTION)
+
+
+def output_option(text: str, **more: Any) -> Callable[[_F], _F]:
+    """``-o`` of a command that writes one file, which is no trace."""
+    kind = LocalPath(WRITTEN)
+    return click.option("-o", "--output", "path", type=kind, metavar="FILE", help=text, **more)
 
 
 @dataclass(frozen=True)
@@ -211,13 +218,8 @@ def output_options(function: Callable[..., None]) -> Callable[..., None]:
         _option("--wide", is_flag=True, help="Show every column of a table."),
         _option("--all", "all_rows", is_flag=True, help="Show every row of a table."),
         _option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows."),
-        _option(
-            "-o",
-            "--output",
-            "path",
-            type=LocalPath(WRITTEN),
-            metavar="FILE",
-            help="Write to FILE; its suffix chooses the format unless --format does.",
+        output_option(
+            "Write to FILE; its suffix chooses the format unless --format does.", **_SECTION
         ),
         _option(
             "--format",
