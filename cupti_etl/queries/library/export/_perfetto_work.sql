@@ -22,43 +22,31 @@
 --   graph BIGINT: CUDA graph that launched it; NULL outside graphs.
 --   graph_node BIGINT: Node of that graph; NULL outside graphs.
 --   bytes BIGINT [bytes]: Bytes copied or set; NULL for kernels.
-SELECT 1::BIGINT AS stage, hash(process_id, device_id, context_id, stream_id) AS stream_key,
-       correlation_id, start_ns, if(end_ns < start_ns, 0, end_ns - start_ns) AS duration_ns,
-       coalesce(name, '') AS mangled, NULL::VARCHAR AS label,
+SELECT stage, hash(process_id, device_id, context_id, stream_id) AS stream_key, correlation_id,
+       start_ns, if(end_ns < start_ns, 0, end_ns - start_ns) AS duration_ns,
+       CASE WHEN stage = 1 THEN coalesce(name, '') END AS mangled, label,
        grid_x::BIGINT AS grid_x, grid_y::BIGINT AS grid_y, grid_z::BIGINT AS grid_z,
        block_x::BIGINT AS block_x, block_y::BIGINT AS block_y, block_z::BIGINT AS block_z,
        registers_per_thread::BIGINT AS registers_per_thread,
        static_shared_bytes::BIGINT AS shared_mem_static,
        dynamic_shared_bytes::BIGINT AS shared_mem_dynamic,
-       graph_id::BIGINT AS graph, graph_node_id AS graph_node, NULL::BIGINT AS bytes
-FROM kernel
-WHERE start_ns >= 0
-UNION ALL
-SELECT 2, hash(process_id, device_id, context_id, stream_id), correlation_id, start_ns,
-       if(end_ns < start_ns, 0, end_ns - start_ns), NULL,
-       concat('Memcpy ', copy_kind, ' (' || replace(src_kind, '_', ' ') || ' -> '
-              || replace(dst_kind, '_', ' ') || ')'),
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, graph_id, graph_node_id, bytes
-FROM memcpy
-WHERE start_ns >= 0
-UNION ALL
-SELECT 2, hash(process_id, device_id, context_id, stream_id), correlation_id, start_ns,
-       if(end_ns < start_ns, 0, end_ns - start_ns), NULL,
-       concat('Memcpy ', copy_kind, ' (GPU ' || src_device_id || ' -> GPU ' || dst_device_id
-              || ')'),
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, graph_id, graph_node_id, bytes
-FROM memcpy_p2p
-WHERE start_ns >= 0
-UNION ALL
-SELECT 3, hash(process_id, device_id, context_id, stream_id), correlation_id, start_ns,
-       if(end_ns < start_ns, 0, end_ns - start_ns), NULL,
-       concat('Memset', ' (' || replace(memory_kind, '_', ' ') || ')'),
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, graph_id, graph_node_id, bytes
-FROM memset
-WHERE start_ns >= 0
-UNION ALL
-SELECT 4, hash(process_id, device_id, context_id, stream_id), correlation_id, start_ns,
-       if(end_ns < start_ns, 0, end_ns - start_ns), NULL, concat('graph ', graph_id),
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, graph_id, NULL, NULL
-FROM graph_trace
+       graph_id::BIGINT AS graph, graph_node_id AS graph_node, bytes
+FROM (
+    SELECT *, 1::BIGINT AS stage FROM kernel
+    UNION ALL BY NAME
+    SELECT *, 2 AS stage,
+           concat('Memcpy ', copy_kind, ' (' || replace(src_kind, '_', ' ') || ' -> '
+                  || replace(dst_kind, '_', ' ') || ')') AS label
+    FROM memcpy
+    UNION ALL BY NAME
+    SELECT *, 2 AS stage,
+           concat('Memcpy ', copy_kind, ' (GPU ' || src_device_id || ' -> GPU ' || dst_device_id
+                  || ')') AS label
+    FROM memcpy_p2p
+    UNION ALL BY NAME
+    SELECT *, 3 AS stage, concat('Memset', ' (' || replace(memory_kind, '_', ' ') || ')') AS label
+    FROM memset
+    UNION ALL BY NAME
+    SELECT *, 4 AS stage, concat('graph ', graph_id) AS label FROM graph_trace
+)
 WHERE start_ns >= 0
