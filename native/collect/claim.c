@@ -44,7 +44,7 @@ void etl_process_resume(struct etl_process *process)
 
 	process->drained_before = etl_load(&header->drained);
 #define NOTE(name) process->name##_before = etl_load(&header->name##_drained);
-	EACH_DRAINED(NOTE)
+	ETL_EACH_DRAINED(NOTE)
 	process->info.orphaned_ns = (int64_t)etl_load(&header->drained_ns);
 	if (!process->info.orphaned_ns)
 		process->info.orphaned_ns = header->start_ns;

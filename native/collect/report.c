@@ -69,7 +69,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	/* What an earlier collector took is in that one's trace. */
 	out->handed_over = etl_peek(&header->counters.handed_over) - process->drained_before;
 #define DRAINED(name) out->name = etl_peek(&header->counters.name) - process->name##_before;
-	EACH_DRAINED(DRAINED)
+	ETL_EACH_DRAINED(DRAINED)
 #define COUNTED(name) out->name = etl_peek(&header->counters.name);
 	EACH_COUNTED(COUNTED)
 	out->range_cooperative = etl_peek(&left_out[ETL_LEFT_OUT_COOPERATIVE]);

@@ -257,7 +257,7 @@ int etl_process_decode(struct etl_process *process, const uint8_t *data, uint32_
 		process->decoded.records + process->decoded.filtered - before.records -
 			before.filtered);
 #define ADD(name) etl_add(&process->header->name##_drained, process->decoded.name - before.name);
-	EACH_DRAINED(ADD)
+	ETL_EACH_DRAINED(ADD)
 	etl_put(&process->header->drained_ns, (uint64_t)etl_now_ns());
 	return result;
 }

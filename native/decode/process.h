@@ -34,11 +34,6 @@ struct route {
 	bool is_api, is_kernel;
 };
 
-/* What a process counts when it makes it, a decoder when it has read it, and the header, with
- * _drained, for a collector that comes later. */
-#define EACH_DRAINED(DO)                                                                           \
-	DO(stacks) DO(callbacks) DO(graph_nodes) DO(nccl_events) DO(pc_rows) DO(range_rows)
-
 struct etl_process {
 	struct etl_decoder *decoder;
 	uint64_t serial; /* from 1 */

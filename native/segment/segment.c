@@ -78,20 +78,19 @@ int etl_segment_create(uint32_t steps, struct etl_map *map, int *fd, struct etl_
 	if (*fd < 0)
 		return etl_fail(error, errno, "memfd_create: %s", strerror(errno));
 	if (ftruncate(*fd, (off_t)map->geometry.bytes) < 0) {
-		code = errno;
-		etl_fail(error, code, "no shared memory of %llu bytes: %s",
-			 (unsigned long long)map->geometry.bytes, strerror(code));
+		code = etl_fail(error, errno, "no shared memory of %llu bytes: %s",
+				(unsigned long long)map->geometry.bytes, strerror(errno));
 		goto close_fd;
 	}
 	if (fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0) {
-		code = errno;
-		etl_fail(error, code, "the shared segment cannot be sealed: %s", strerror(code));
+		code = etl_fail(error, errno, "the shared segment cannot be sealed: %s",
+				strerror(errno));
 		goto close_fd;
 	}
 	base = mmap(NULL, map->geometry.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 	if (base == MAP_FAILED) {
-		code = errno;
-		etl_fail(error, code, "the shared segment cannot be mapped: %s", strerror(code));
+		code = etl_fail(error, errno, "the shared segment cannot be mapped: %s",
+				strerror(errno));
 		goto close_fd;
 	}
 	set_pointers(map, base);
@@ -108,7 +107,7 @@ int etl_segment_create(uint32_t steps, struct etl_map *map, int *fd, struct etl_
 close_fd:
 	close(*fd);
 	*fd = -1;
-	return -code;
+	return code;
 }
 
 int etl_segment_map(int fd, struct etl_map *map, struct etl_error *error)
@@ -371,12 +370,8 @@ void etl_segment_renew(struct etl_map *map)
 	etl_store(&segment->strings_wanted, 0);
 	etl_store(&segment->strings_sent, 0);
 	etl_put(&segment->drained, 0);
-	etl_put(&segment->stacks_drained, 0);
-	etl_put(&segment->callbacks_drained, 0);
-	etl_put(&segment->graph_nodes_drained, 0);
-	etl_put(&segment->pc_rows_drained, 0);
-	etl_put(&segment->range_rows_drained, 0);
-	etl_put(&segment->nccl_events_drained, 0);
+#define FORGET(name) etl_put(&segment->name##_drained, 0);
+	ETL_EACH_DRAINED(FORGET)
 	etl_put(&segment->drained_ns, 0);
 	memset(&segment->counters, 0, sizeof segment->counters);
 	etl_store(&segment->windows_opened, 0);

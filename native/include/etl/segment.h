@@ -103,6 +103,11 @@ struct etl_counters {
 /* The last so many are kept; the collector looks around every few milliseconds. */
 #define ETL_WINDOWS 1024
 
+/* What a process counts when it makes it, a decoder when it has read it, and the header, with
+ * _drained, for a collector that comes later. */
+#define ETL_EACH_DRAINED(DO)                                                                       \
+	DO(stacks) DO(callbacks) DO(graph_nodes) DO(nccl_events) DO(pc_rows) DO(range_rows)
+
 struct etl_segment {
 	uint64_t magic;
 	uint32_t version;
