@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -48,7 +49,6 @@ from cupti_etl.config import (
     BudgetOptions,
     CaptureOptions,
     FlightOptions,
-    PcSamplingOptions,
     RangeOptions,
     SassOptions,
 )
@@ -268,20 +268,13 @@ def command(
     table: str,
     kinds: str,
     graph: str,
-    api: str,
-    records: str,
-    on_conflict: str,
-    flush_ms: int,
     buffer_mb: int,
-    cupti: Path | None,
     save_raw: Path | None,
     delay: str,
     duration: str,
     python_stacks: str,
-    nccl: str,
     callbacks: str,
     pytorch: str,
-    pc_sampling: PcSamplingOptions | None,
     sass_metrics: SassOptions | None,
     budget: BudgetOptions | None,
     flight: FlightOptions | None,
@@ -296,19 +289,15 @@ def command(
     linger: str | None,
     allow_uid: str,
     overwrite: bool,
-    fsync: bool,
-    trace_duckdb: bool,
     serve: int | None,
     roll: str,
     retain: tuple[str, ...],
-    spool: Path | None,
     spool_size: str,
     tag: tuple[str, ...],
     index: bool,
     no_argv: bool,
-    quiet: bool,
-    inside: int | None,
     cmd: tuple[str, ...],
+    **same: Any,  # as CaptureOptions has it
 ) -> None:
     """Run CMD and record what it does on GPUs.
 
@@ -343,21 +332,14 @@ def command(
             budget,
         ),
         table=table,
-        api=api,
         graph=graph,
-        records=records,
-        on_conflict=on_conflict,
-        flush_ms=flush_ms,
         ring_mb=buffer_mb,
-        cupti=cupti,
         record=save_raw,
         delay_ns=duration_ns(delay),
         duration_ns=duration_ns(duration),
         python_stacks=check_stacks(python_stacks),
-        nccl=nccl,
         callbacks=parse_callbacks(callbacks) if callbacks else {},
         pytorch=parts,
-        pc_sampling=pc_sampling,
         sass_metrics=sass_metrics,
         range_metrics=range_metrics,
         capture_range=check_range(capture_range),
@@ -371,14 +353,10 @@ def command(
         roll_ns=check_roll(roll),
         retain=check_retain(retain),
         tags=check_tags(tag),
-        fsync=fsync,
-        trace_duckdb=trace_duckdb,
         argv=not no_argv,
-        quiet=quiet,
         flight=flight,
-        inside=inside,
-        spool=spool,
         spool_bytes=size_bytes(spool_size),
+        **same,
     )
     check_kinds(flight, options.kinds)
     if isinstance(options.out, Url) and (

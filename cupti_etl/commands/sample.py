@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
+from typing import Any
 
 import click
 
@@ -47,16 +47,11 @@ from cupti_etl.units import duration_ns
 @quiet_option
 def command(
     out: str | None,
-    table: str,
     duration: str | None,
     pm: str,
     pm_interval: str,
     pm_devices: str,
-    cupti: Path | None,
-    overwrite: bool,
-    fsync: bool,
-    trace_duckdb: bool,
-    quiet: bool,
+    **same: Any,  # as CaptureOptions has it
 ) -> None:
     """Sample hardware counters of GPUs until Ctrl-C.
 
@@ -76,13 +71,8 @@ def command(
     name = expand(out, os.environ) if out else time.strftime("samples-%Y%m%d-%H%M%S")
     options = CaptureOptions(
         out=local_path(name, WRITTEN),
-        table=table,
-        cupti=cupti,
-        overwrite=overwrite,
-        fsync=fsync,
-        trace_duckdb=trace_duckdb,
-        quiet=quiet,
         duration_ns=duration_ns(duration) if duration else 0,
         pm=chosen(pm, pm_interval, pm_devices, is_required=False),
+        **same,
     )
     sample(options, convert)
