@@ -11,9 +11,9 @@ import contextvars
 import io
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 from typing import Any
 
@@ -116,22 +116,15 @@ class Answers:
             choose_format("arrow", "", "none").write(answered, out)
         return out.getvalue()
 
-    @contextmanager
-    def _answered(self, message: Message, running: Running) -> Iterator[Answered]:
+    def _answered(self, message: Message, running: Running) -> AbstractContextManager[Answered]:
         name, text, params = (message.get(key) for key in ("name", "sql", "params"))
         if isinstance(name, str) and isinstance(params or {}, dict):
             asked = read([("param", f"{key}={value}") for key, value in (params or {}).items()])
-            with rows_of(self._trace, name, asked, running) as found:
-                yield found
-        elif isinstance(text, str):
+            return rows_of(self._trace, name, asked, running)
+        if isinstance(text, str):
             check(text)
-            with (
-                self._opened.for_strangers.lease() as trace,
-                statement_rows(trace, text, read([]), running) as found,
-            ):
-                yield found
-        else:
-            raise UsageError("a question has a name and params, or sql", "ask for one of them")
+            return self._opened.for_strangers.leased(statement_rows, text, read([]), running)
+        raise UsageError("a question has a name and params, or sql", "ask for one of them")
 
     def _told(self, error: BaseException) -> dict[str, Any]:
         if not isinstance(error, EtlError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 from cupti_etl.analysis.notes import losses
@@ -116,12 +117,7 @@ class Tools:
         _see_that_it_exists(name)
         given = {key: str(value) for key, value in (parameters or {}).items()}
         asked = Asked(given, _scope(scope), Narrowing(sort=sort), "")
-
-        @contextmanager
-        def ask(running: Running) -> Iterator[Answered]:
-            with self._opened.trace.lease() as trace, rows_of(trace, name, asked, running) as found:
-                yield found
-
+        ask = partial(self._opened.trace.leased, rows_of, name, asked)
         return self._told(ask, limit, offset)
 
     def run_sql(
@@ -142,15 +138,7 @@ class Tools:
             raise UsageError("the statement is longer than 64 KiB", "shorten it")
         check(statement)
         asked = Asked({}, _scope(scope), Narrowing(), "")
-
-        @contextmanager
-        def ask(running: Running) -> Iterator[Answered]:
-            with (
-                self._opened.for_strangers.lease() as trace,
-                statement_rows(trace, statement, asked, running) as found,
-            ):
-                yield found
-
+        ask = partial(self._opened.for_strangers.leased, statement_rows, statement, asked)
         return self._told(ask, limit, offset, self._lost())
 
     def findings(self, scope: Words = None, limit: int = ROWS, offset: int = 0) -> str:
@@ -165,12 +153,7 @@ class Tools:
             offset: as of run_query.
         """
         asked = Asked({}, _scope(scope), Narrowing(), "")
-
-        @contextmanager
-        def ask(running: Running) -> Iterator[Answered]:
-            with self._opened.trace.lease() as trace, findings_rows(trace, asked, running) as found:
-                yield found
-
+        ask = partial(self._opened.trace.leased, findings_rows, asked)
         return self._told(ask, limit, offset, self._lost())
 
     def compare(self, limit: int = ROWS, offset: int = 0) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -16,6 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
+from cupti_etl.api import Trace
 from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.render.json import json_text
 from cupti_etl.serve import statement
@@ -126,55 +128,32 @@ class Service:
         return self._page.response(request.url.path)
 
     async def _catalogue(self, request: Request) -> Response:
-        def told() -> Response:
-            with self._opened.trace.lease() as trace:
-                return _json(catalogue(trace, self._paths))
-
-        return await self._in_thread(told)
+        return await self._told(lambda trace: _json(catalogue(trace, self._paths)))
 
     async def _metrics(self, request: Request) -> Response:
-        def exposed() -> Response:
-            with self._opened.trace.lease() as trace:
-                return Response(exposition(trace), media_type=MEDIA_TYPE)
-
-        return await self._in_thread(exposed)
+        return await self._told(lambda trace: Response(exposition(trace), media_type=MEDIA_TYPE))
 
     async def _index(self, request: Request) -> Response:
-        def page() -> str:
-            with self._opened.trace.lease() as trace:
-                return index_page([path.name for path in trace.paths], trace.tables, self._token)
+        def page(trace: Trace) -> str:
+            return index_page([path.name for path in trace.paths], trace.tables, self._token)
 
-        return HTMLResponse(await self._in_thread(page))
+        return HTMLResponse(await self._told(page))
 
     async def _health(self, request: Request) -> Response:
         return _json({"status": "ok"})
 
     async def _openapi(self, request: Request) -> Response:
-        def described() -> Response:
-            with self._opened.trace.lease() as trace:
-                return _json(description(trace.tables))
-
-        return await self._in_thread(described)
+        return await self._told(lambda trace: _json(description(trace.tables)))
 
     async def _rows(self, request: Request) -> Answer:
         asked = read(request.query_params.multi_items())
         name = request.path_params["name"]
-
-        @contextmanager
-        def ask(running: Running) -> Iterator[Answered]:
-            with self._opened.trace.lease() as trace, rows_of(trace, name, asked, running) as found:
-                yield found
-
+        ask = partial(self._opened.trace.leased, rows_of, name, asked)
         return self._answer(request, asked, ask)
 
     async def _findings(self, request: Request) -> Answer:
         asked = read(request.query_params.multi_items())
-
-        @contextmanager
-        def ask(running: Running) -> Iterator[Answered]:
-            with self._opened.trace.lease() as trace, findings_rows(trace, asked, running) as found:
-                yield found
-
+        ask = partial(self._opened.trace.leased, findings_rows, asked)
         return self._answer(request, asked, ask)
 
     async def _compare(self, request: Request) -> Answer:
@@ -187,14 +166,9 @@ class Service:
         asked = read(request.query_params.multi_items())
         text = await _body(request)
 
-        @contextmanager
-        def ask(running: Running) -> Iterator[Answered]:
+        def ask(running: Running) -> AbstractContextManager[Answered]:
             statement.check(text)
-            with (
-                self._opened.for_strangers.lease() as trace,
-                statement_rows(trace, text, asked, running) as found,
-            ):
-                yield found
+            return self._opened.for_strangers.leased(statement_rows, text, asked, running)
 
         return self._answer(request, asked, ask)
 
@@ -207,8 +181,12 @@ class Service:
         form = choose_format(asked.format, request.headers.get("accept", ""), asked.compression)
         return Answer(ask, form, self.served, self._pool)
 
-    async def _in_thread(self, action: Callable[[], _T]) -> _T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, action)
+    async def _told(self, tell: Callable[[Trace], _T]) -> _T:
+        def work() -> _T:
+            with self._opened.trace.lease() as trace:
+                return tell(trace)
+
+        return await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
     async def _refuse(self, request: Request, error: Exception) -> Response:
         self.served.note(error)

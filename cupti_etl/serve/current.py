@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
 
 from cupti_etl.api import Trace
+
+_T = TypeVar("_T")
 
 
 class _Opened:
@@ -55,6 +58,19 @@ class Current:
             with self._lock:
                 opened.readers -= 1
                 opened.close_if_unused()
+
+    @contextmanager
+    def leased(
+        self, answer: Callable[..., AbstractContextManager[_T]], *about: object
+    ) -> Iterator[_T]:
+        """What is answered of the trace, which is leased meanwhile.
+
+        Args:
+            answer: gives it, of the trace and what follows.
+            about: what follows.
+        """
+        with self.lease() as trace, answer(trace, *about) as answered:
+            yield answered
 
     def close(self) -> None:
         """Close it as soon as nobody reads it; nothing stays open after a question from now on."""
