@@ -6,7 +6,7 @@ Rows are streamed; sorting, for Parquet, spills to the disk that is written to.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -138,15 +138,14 @@ def _write_parquet(trace: Trace, table: str, out: Path) -> None:
         install(partial, out)
 
 
-@contextmanager
-def _in_order(trace: Trace, table: str, spill: Path) -> Iterator[pa.RecordBatchReader]:
+def _in_order(
+    trace: Trace, table: str, spill: Path
+) -> AbstractContextManager[pa.RecordBatchReader]:
     """The rows of a table as it is sorted."""
     sort = TABLES[table].sort if table in TABLES else ()
     if not sort:
-        yield trace.sql(f"FROM {identifier(table)}").reader()
-        return
-    with in_order(trace, identifier(table), ", ".join(map(identifier, sort)), spill) as rows:
-        yield rows
+        return nullcontext(trace.sql(f"FROM {identifier(table)}").reader())
+    return in_order(trace, identifier(table), ", ".join(map(identifier, sort)), spill)
 
 
 @contextmanager

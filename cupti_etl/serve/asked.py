@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
@@ -86,14 +86,9 @@ def _limit(text: str | None) -> int | None:
     return int(text)
 
 
-@contextmanager
-def part_of(whole: Trace, scope: Scope) -> Iterator[Trace]:
+def part_of(whole: Trace, scope: Scope) -> AbstractContextManager[Trace]:
     """The trace, or the part of it that is asked."""
-    if not scope:
-        yield whole
-        return
-    with whole.lent_part(scope) as part:
-        yield part
+    return whole.lent_part(scope) if scope else nullcontext(whole)
 
 
 @contextmanager
