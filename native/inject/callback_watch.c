@@ -79,7 +79,7 @@ bool etl_watch_wants(uint32_t domain, uint32_t cbid)
 	return false;
 }
 
-bool etl_watch_is_inside(void)
+int cupti_etl_callbacks_is_inside(void)
 {
 	return is_inside;
 }

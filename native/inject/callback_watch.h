@@ -31,7 +31,5 @@ bool etl_watch_wants(uint32_t domain, uint32_t cbid);
 bool etl_watch_has(int number, uint32_t domain, uint32_t cbid);
 /* What the subscriber does about a callback. */
 void etl_watch_call(uint32_t domain, uint32_t cbid, const void *info);
-/* Whether this thread is in a function that a callback was handed to. */
-bool etl_watch_is_inside(void);
 /* In the child of a fork: there are none. */
 void etl_watch_forget(void);

@@ -81,11 +81,6 @@ void cupti_etl_callbacks_stop(int number)
 	etl_watch_stop(number);
 }
 
-int cupti_etl_callbacks_is_inside(void)
-{
-	return etl_watch_is_inside();
-}
-
 int cupti_etl_callbacks_next(int number, int timeout_ms, struct etl_slot_view *out)
 {
 	struct etl_map *map = &maps[number];

@@ -250,12 +250,6 @@ void etl_pc_sampling_finish(void)
 	etl_pc_rows_flush();
 }
 
-void etl_pc_sampling_flush(void)
-{
-	if (etl_pc_asked.is_wanted)
-		etl_pc_rows_flush();
-}
-
 bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid)
 {
 	if (domain == CUPTI_DOMAIN_DRIVER)

@@ -16,6 +16,4 @@ void etl_pc_sampling_resource(uint32_t cbid, const void *info);
 void etl_pc_sampling_call(uint32_t cbid, void *context);
 /* Takes what is there to be had, and lets go of all contexts; for the timer thread, at the end. */
 void etl_pc_sampling_finish(void);
-/* Publishes what has gathered; for the timer thread. */
-void etl_pc_sampling_flush(void);
 void etl_pc_sampling_forget(void);

@@ -161,12 +161,6 @@ void etl_range_metrics_finish(void)
 	etl_range_rows_flush();
 }
 
-void etl_range_metrics_flush(void)
-{
-	if (etl_range_asked.is_wanted)
-		etl_range_rows_flush();
-}
-
 bool etl_range_metrics_mean(uint32_t domain, uint32_t cbid)
 {
 	if (domain == CUPTI_DOMAIN_DRIVER)

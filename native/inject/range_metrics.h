@@ -16,6 +16,4 @@ void etl_range_metrics_call(uint32_t cbid, const struct etl_callback_data *data)
 void etl_range_metrics_resource(uint32_t cbid, const void *info);
 /* Lets go of all contexts; for the timer thread, at the end. */
 void etl_range_metrics_finish(void);
-/* Publishes what has gathered; for the timer thread. */
-void etl_range_metrics_flush(void);
 void etl_range_metrics_forget(void);

@@ -205,12 +205,6 @@ void etl_sass_metrics_finish(void)
 	etl_pc_rows_flush();
 }
 
-void etl_sass_metrics_flush(void)
-{
-	if (etl_sass_asked.is_wanted)
-		etl_pc_rows_flush();
-}
-
 bool etl_sass_metrics_mean(uint32_t domain, uint32_t cbid)
 {
 	if (domain == CUPTI_DOMAIN_DRIVER)

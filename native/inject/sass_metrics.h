@@ -15,6 +15,4 @@ void etl_sass_metrics_call(uint32_t cbid, void *context);
 void etl_sass_metrics_resource(uint32_t cbid, const void *info);
 /* Takes what was counted, and lets go of all contexts; for the timer thread, at the end. */
 void etl_sass_metrics_finish(void);
-/* Publishes what has gathered; for the timer thread. */
-void etl_sass_metrics_flush(void);
 void etl_sass_metrics_forget(void);

@@ -18,9 +18,11 @@
 #include "inject/injector.h"
 #include "inject/intern.h"
 #include "inject/launch_stacks.h"
+#include "inject/pc_rows.h"
 #include "inject/pc_sampling.h"
 #include "inject/range.h"
 #include "inject/range_metrics.h"
+#include "inject/range_rows.h"
 #include "inject/sass_metrics.h"
 #include "inject/ranges.h"
 #include "inject/recording.h"
@@ -78,9 +80,8 @@ static void flush(uint32_t flag)
 	etl_launch_stacks_flush();
 	etl_callbacks_flush();
 	etl_ranges_flush();
-	etl_pc_sampling_flush();
-	etl_range_metrics_flush();
-	etl_sass_metrics_flush();
+	etl_pc_rows_flush();
+	etl_range_rows_flush();
 	if (etl_recording_is_lost())
 		return; /* what CUPTI holds is the other's */
 	began_ns = etl_now_ns();
