@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import zlib
 from collections.abc import Callable, Iterator
@@ -22,36 +23,23 @@ _TEXT = (pa.string(), pa.dictionary(pa.int32(), pa.string()))
 _BUFFER_BYTES = 1 << 20
 
 
-class _Measured:
+class _Measured(io.BufferedWriter):
     """A file for Arrow to write, whose size and checksum are known when it is closed."""
 
     def __init__(self, path: Path) -> None:
-        self._file = path.open("wb")
+        super().__init__(io.FileIO(path, "w"))
         self.bytes = 0
         self.crc32 = 0
         self.is_lost = False
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Any, /) -> int:
         """Write bytes; Arrow tries that again, aloud, with a file that could not be written."""
         if self.is_lost:
             return len(data)
-        self._file.write(data)
+        super().write(data)
         self.crc32 = zlib.crc32(data, self.crc32)
         self.bytes += len(data)
         return len(data)
-
-    def flush(self) -> None:
-        """Hand everything to the system."""
-        self._file.flush()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-
-    @property
-    def closed(self) -> bool:
-        """Whether it is closed."""
-        return self._file.closed
 
 
 class PartFile:
