@@ -10,6 +10,7 @@ from cupti_etl.native.cupti_search import driver_branch
 from cupti_etl.pm.catalogue import Catalogue, ask, describe_all
 from cupti_etl.pm.checking import check_live
 from cupti_etl.pm.cupti import open_cupti
+from cupti_etl.pm.families import PCT
 from cupti_etl.pm.presets import PRESETS, counters, resolve
 from cupti_etl.pm.profiler_host import (
     MetricType,
@@ -65,7 +66,7 @@ def _refused(host: ProfilerHost, catalogue: Catalogue) -> Iterable[str]:
     usual = {
         MetricType.COUNTER: ".sum",
         MetricType.RATIO: ".ratio",
-        MetricType.THROUGHPUT: ".avg.pct_of_peak_sustained_elapsed",
+        MetricType.THROUGHPUT: PCT,
     }
     for name, kind in catalogue.types.items():
         try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from cupti_etl.errors import UsageError
 from cupti_etl.pm.aliases import ALIASES
-from cupti_etl.pm.families import FAMILIES, Family, Ratio, told
+from cupti_etl.pm.families import FAMILIES, PCT, Family, Ratio, told
 
 # What each is for, and its aliases.
 _PRESETS = {
@@ -175,15 +175,12 @@ def _metrics(word: str, chip: str, family: Family | None) -> list[Metric]:
     if "__" in word:
         raise UsageError(
             f"{word} says no rollup, and so is no value",
-            f"try {word}.sum or {word}{_PCT}; `cupti-etl metrics describe {word}` has them all",
+            f"try {word}.sum or {word}{PCT}; `cupti-etl metrics describe {word}` has them all",
         )
     raise UsageError(
         f"{word} is neither a preset nor a metric",
         f"presets are {', '.join(PRESETS)}; " + _what_there_is(chip, family),
     )
-
-
-_PCT = ".avg.pct_of_peak_sustained_elapsed"
 
 
 def _what_there_is(chip: str, family: Family | None) -> str:
