@@ -59,6 +59,7 @@ def target_settings(
                 f"another tool is to be injected already: {name}={base[name]}",
                 "run without the other profiler, or unset the variable",
             )
+    ranges, sass = options.range_metrics, options.sass_metrics
     settings = {
         **listener,
         "KINDS": ",".join(options.kinds),
@@ -71,10 +72,10 @@ def target_settings(
         "CALLBACKS": selection(options.callbacks),
         "PC_SAMPLING": _pc_sampling(options),
         "RANGE_METRICS": _range_metrics(options),
-        "REPLAY_RUN": "1" if _is_replayed(options) else "",
-        "RANGE_FILTER": options.range_metrics.filter if options.range_metrics else "",
-        "SASS_METRICS": _sass_metrics(options),
-        "SASS_FILTER": options.sass_metrics.filter if options.sass_metrics else "",
+        "REPLAY_RUN": "1" if ranges and ranges.replay == "application" else "",
+        "RANGE_FILTER": ranges.filter if ranges else "",
+        "SASS_METRICS": ",".join(sass.metrics) if sass else "",
+        "SASS_FILTER": sass.filter if sass else "",
         "PYTORCH": ",".join(options.pytorch),
         "NCCL": "" if options.nccl == "none" else options.nccl,
         "RANGE": options.capture_range,
@@ -142,17 +143,6 @@ def _range_metrics(options: CaptureOptions) -> str:
         return ""
     cache = RANGE_CACHE_CONTROLS.index(asked.cache_control)
     return f"{asked.limit}:{cache}:{int(asked.by == 'range')}:{','.join(asked.metrics)}"
-
-
-def _is_replayed(options: CaptureOptions) -> bool:
-    """Whether the command is run once for each group of metrics."""
-    return options.range_metrics is not None and options.range_metrics.replay == "application"
-
-
-def _sass_metrics(options: CaptureOptions) -> str:
-    """What ``native/inject/sass_metrics.c`` reads."""
-    asked = options.sass_metrics
-    return ",".join(asked.metrics) if asked else ""
 
 
 def python_settings(settings: Mapping[str, str], base: Mapping[str, str]) -> dict[str, str]:

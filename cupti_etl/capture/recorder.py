@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.capture import open_ranges
@@ -32,19 +31,13 @@ if TYPE_CHECKING:
     from cupti_etl.storage.flight_folder import FlightFolder
 
 _Rows = list[dict[str, Any]]
+# Columns of ``capture``, and the tables that are recorded.
+_About = tuple[Mapping[str, Any], Collection[str]]
 # How long rows wait, at most, before they become a piece and are looked at.
 _PIECE_NS = 1_000_000_000
 _PAUSE_MS = 50
 # How often it is looked whether a trace has become too old.
 _TIDY_NS = 60 * 10**9
-
-
-@dataclass(frozen=True)
-class _About:
-    """What all traces of a run have in common."""
-
-    facts: Mapping[str, Any]
-    kinds: Collection[str]
 
 
 class _Trace(threading.Thread):
@@ -67,7 +60,7 @@ class _Trace(threading.Thread):
         """Write the trace to its end."""
         try:
             self.destination.create()
-            driver = Driver(self.span, self.destination, self._about.facts, self._about.kinds)
+            driver = Driver(self.span, self.destination, *self._about)
             driver.run(lambda more: None if self.span.is_closed else _PAUSE_MS)
             driver.finish(self.exit_status)
         except EtlError as error:
@@ -106,7 +99,7 @@ class Recorder:
         collector: Collector,
         folder: FlightFolder,
         options: FlightOptions,
-        about: tuple[Mapping[str, Any], Collection[str]],
+        about: _About,
         signals: Callable[[], int],
         status: Callable[[], int | None],
         *,
@@ -116,7 +109,7 @@ class Recorder:
         self._folder = folder
         self._options = options
         self._triggers: list[Trigger] = [parse(text) for text in options.triggers]
-        self._about = _About(*about)
+        self._facts, self._kinds = about
         self._signals, self._status = signals, status
         self._quiet = quiet
         self._signals_seen = 0
@@ -259,10 +252,11 @@ class Recorder:
         begun = self._ranges.until(self.ring.dropped_ns)
         pieces = [pack(open_ranges.TABLE, begun, now_ns, 0)] if begun is not None else []
         span = Span([*pieces, *self.ring.pieces()], self.ring.most_bytes)
-        about = replace(self._about, facts={**self._about.facts, "start_ns": self._covered_ns()})
+        since_ns = self._covered_ns()
+        about = {**self._facts, "start_ns": since_ns}, self._kinds
         destination = self._folder.next(fired.trigger)
         trace = _Trace(destination, span, about, now_ns + self._options.after_ns)
-        trace.since_ns = about.facts["start_ns"]
+        trace.since_ns = since_ns
         trace.lost_before = self._recent.before(self.ring.dropped_ns)
         trace.discarded = _less(self.ring.discarded(), sum(piece.rows for piece in pieces))
         self._open = trace
@@ -271,7 +265,7 @@ class Recorder:
     def _covered_ns(self) -> int:
         """Since when the ring has everything."""
         ends = [row["end_ns"] for row in self.ring.discarded()]
-        return max(ends, default=int(self._about.facts["start_ns"]))
+        return max(ends, default=int(self._facts["start_ns"]))
 
     # ---- a trace
 
