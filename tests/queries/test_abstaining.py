@@ -137,8 +137,7 @@ FULL = {
 # of line, operations of NCCL, ranges that were measured, ranks that are missing and clocks that are
 # apart; launches that are numbered, times without records, kernels by what they do, and code to
 # disassemble. And timeline_flow is of one thing, which nobody chose.
-_EMPTY = set(
-    """
+_NAMES = """
     _shared_correlation _unpaired_correlation _shared_launch _blocking_copy _range_wait _loss_cause
     _timeline_loss timeline_flow _range_helped triton_autotune finding_autotuning
     finding_xla_autotuning _idle_culprit _outside_range finding_host finding_queued
@@ -150,8 +149,8 @@ _EMPTY = set(
     _process_without_links _idle_call _first_launch _send_wait finding_send_wait _freeing_call
     finding_loading finding_attention finding_fusion finding_layout finding_tensor_cores
     finding_blocking_launches finding_doubles finding_optimizer _slower_product _failed_call
-    """.split()
-)
+"""
+_EMPTY = set(_NAMES.split())
 
 
 def asked(opened: cupti_etl.api.Trace, query: Query) -> list[dict[str, object]]:
