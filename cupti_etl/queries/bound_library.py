@@ -39,7 +39,7 @@ def copy_library(con: duckdb.DuckDBPyConnection) -> None:
     Raises:
         duckdb.Error: a query of the library is wrong.
     """
-    kept = kept_file("library", (table_extent(), *empty_views()), library_files())
+    kept = _kept_file()
     if use(kept, _make, lambda: con.execute(f"ATTACH {quoted(kept)} AS library (READ_ONLY)")):
         con.execute("COPY FROM DATABASE library TO made (SCHEMA)")
     else:
@@ -56,6 +56,10 @@ def _bind(con: duckdb.DuckDBPyConnection) -> None:
 def _make(file: Path) -> None:
     with new_file(file) as con:
         _bind(con)
+
+
+def _kept_file() -> Path:
+    return kept_file("library", (table_extent(), *empty_views()), library_files())
 
 
 def library_files() -> Iterator[Path]:
