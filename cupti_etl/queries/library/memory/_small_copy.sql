@@ -11,7 +11,7 @@
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   context_id INTEGER: Context.
 --   stream_id INTEGER: Stream.
---   run BIGINT: Number of the run in its stream.
+--   run HUGEINT: Number of the run in its stream.
 --   copy_kind VARCHAR: Direction, such as HtoD.
 --   bytes BIGINT [bytes]: Bytes copied.
 --   duration_ns BIGINT [ns]: How long it took.
@@ -50,7 +50,7 @@ joined AS (
     FROM placed
 ),
 numbered AS (
-    SELECT *, count(*) FILTER (NOT is_next) OVER (
+    SELECT *, sum(CASE WHEN is_next THEN 0 ELSE 1 END) OVER (
                PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns
                ROWS UNBOUNDED PRECEDING
            ) AS run
