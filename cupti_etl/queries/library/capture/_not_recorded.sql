@@ -27,7 +27,7 @@ of_gpu AS (
     WHERE off.start_ns < off.end_ns
 ),
 apart AS (
-    SELECT *, count(*) FILTER (WHERE start_ns > until_ns OR until_ns IS NULL) OVER (
+    SELECT *, sum(CASE WHEN start_ns <= until_ns THEN 0 ELSE 1 END) OVER (
                   PARTITION BY gpu ORDER BY start_ns, end_ns
                   ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
               ) AS island
