@@ -27,7 +27,7 @@ slower AS (
 SELECT slower.gpu, is_double,
        TRY_CAST(least(total_ns, compute_ns)
            * (1 - CASE WHEN is_double THEN fp64 ELSE fp32 END / best) AS BIGINT) AS saved_ns,
-       concat(CASE WHEN n > 1 THEN concat(n, ' kernels, most of it in') ELSE 'all of it in' END)
+       CASE WHEN n > 1 THEN concat(n, ' kernels, most of it in') ELSE 'all of it in' END
            AS culprit,
        kernel
 FROM slower
