@@ -118,6 +118,17 @@ def test_house_style(path: Path) -> None:
     body = text[begin.start() :]
     code = "\n".join(line.split("--")[0] for line in body.splitlines())
     assert not re.findall(keywords, re.sub(r"'[^']*'", "", code)), "keywords are upper-case"
+    assert not QUADRATIC.search(code), "sum(CASE ...) numbers rows in one pass"
+
+
+# DuckDB counts all rows before anew for each row, if the count of rows has a filter.
+QUADRATIC = re.compile(r"count\(\*\)\s+FILTER\s+\([^;]{1,200}?OVER\s+\([^)]*UNBOUNDED PRECEDING")
+
+
+def test_a_count_that_takes_time_by_the_square_is_found() -> None:
+    count = "count(*) FILTER (WHERE NOT is_next) OVER (ORDER BY at ROWS {} PRECEDING)"
+    assert QUADRATIC.search(count.format("UNBOUNDED"))
+    assert not QUADRATIC.search(count.format("4"))
 
 
 @pytest.mark.parametrize(
