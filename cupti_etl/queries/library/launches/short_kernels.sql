@@ -12,6 +12,8 @@
 --   percent DOUBLE [%]: shorter_than_call as a share of launches.
 --   api_ns BIGINT [ns]: What the calls of the shorter ones took, summed.
 --   kernel_ns BIGINT [ns]: What the shorter ones took themselves, summed.
+--   waits BIGINT [launches]: Launches whose kernel had ended when the call returned.
+--   waited_ns BIGINT [ns]: From the begins of these kernels to the returns, summed.
 SELECT coalesce(gpu.gpu, -1 - TRY_CAST((hash(work.process_id, work.device_id) >> 33) AS BIGINT))
            AS gpu,
        count(*) AS launches,
@@ -19,7 +21,8 @@ SELECT coalesce(gpu.gpu, -1 - TRY_CAST((hash(work.process_id, work.device_id) >>
        100.0 * count(*) FILTER (WHERE kernel_ns < api_ns) / count(*) AS percent,
        TRY_CAST(coalesce(sum(api_ns) FILTER (WHERE kernel_ns < api_ns), 0) AS BIGINT) AS api_ns,
        TRY_CAST(coalesce(sum(kernel_ns) FILTER (WHERE kernel_ns < api_ns), 0) AS BIGINT)
-           AS kernel_ns
+           AS kernel_ns,
+       count(waited_ns) AS waits, TRY_CAST(coalesce(sum(waited_ns), 0) AS BIGINT) AS waited_ns
 FROM _launch_time AS work
 LEFT JOIN gpu ON gpu.process_id = work.process_id AND gpu.device_id = work.device_id
 GROUP BY 1
