@@ -17,6 +17,7 @@ QueryName = Literal[
     "concurrency",
     "counter_join",
     "critical_path",
+    "finding_alignment",
     "finding_attention",
     "finding_autotuning",
     "finding_blocking_copies",

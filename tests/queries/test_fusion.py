@@ -126,6 +126,18 @@ def test_what_miopen_does_around_convolutions_is_layout_and_nothing_to_fuse(
     assert categories["batched_transpose_16x32_half"] == "copy"
 
 
+def test_channels_that_cudnn_pads_are_nothing_to_fuse(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        10     {MUL}
+            1          0         7         10       20     nhwcAddPaddingKernel
+            1          0         7         20       30     {MUL}
+        """
+    )
+    assert opened.query("finding_fusion").count() == 0
+
+
 SOFTMAX = "'void (anonymous namespace)::softmax_warp_forward<float, float, float, 10>(int)'"
 LOSS = "'void at::native::cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>(int)'"
 

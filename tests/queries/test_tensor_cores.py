@@ -122,3 +122,66 @@ def test_a_chip_that_is_not_listed(trace: MakeTrace, device: str) -> None:
     assert why_empty(opened, library()["finding_tensor_cores"]) == (
         "it is not known what the chip of the GPU can do."
     )
+
+
+# Of a matrix with 4095 columns, tensor cores cannot load 16 bytes at once.
+ONE_HALF = "cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align1"
+TWO_HALVES = "cutlass_80_wmma_tensorop_f16_s161616gemm_f16_32x32_128x2_tn_align2"
+ONE_FLOAT = "cutlass_80_tensorop_s1688gemm_128x256_32x3_nt_align1"
+ALIGNED = "cutlass_80_tensorop_s16816gemm_f16_64x64_64x6_nn_align8"
+LOADING = {
+    ONE_HALF: 1,
+    TWO_HALVES: 2,
+    ONE_FLOAT: 1,
+    ALIGNED: 8,
+    "cutlass_tensorop_s1688dgrad_optimized_tf32_64x64_32x3_nhwc_unity_stride_align4": 4,
+    "cutlass_80_simt_sgemm_64x64_8x5_nn_align1": None,
+    "fmha_cutlassF_f32_aligned_64x64_rf_sm80": None,
+    "nvjet_sm90_tst_64x48_64x15_2x4_h_bz_NNT": None,
+}
+
+
+def test_how_many_values_are_loaded_at_once(trace: MakeTrace) -> None:
+    rows = "".join(f"1 0 {i * 10} {i * 10 + 5} '{name}'\n" for i, name in enumerate(LOADING))
+    opened = trace(kernel=f"process_id device_id start_ns end_ns name\n{rows}")
+    found = opened.sql("SELECT mangled, aligned_values FROM kernel_rule").arrow().to_pylist()
+    assert {row["mangled"]: row["aligned_values"] for row in found} == LOADING
+
+
+@pytest.mark.parametrize(("major", "of_it"), [(9, 1.0), (8, 0.5), ("-", 1.0)])
+def test_what_aligned_sizes_would_save(trace: MakeTrace, major: object, of_it: float) -> None:
+    # Products of doubles and those that load 16 bytes at once are as fast as they can be.
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        4000   {ONE_HALF}
+            1          0         7         4000     7000   {TWO_HALVES}
+            1          0         7         7000     9000   {ONE_FLOAT}
+            1          0         7         9000     10000  nhwcAddPaddingKernel
+            1          0         7         20000    29000  {DOUBLE[0]}
+            1          0         7         30000    39000  {ALIGNED}
+        """,
+        device=f"""
+            process_id device_id compute_capability_major
+            1          0         {major}
+        """,
+    )
+    (row,) = opened.query("finding_alignment").arrow().to_pylist()
+    assert row == {
+        "gpu": 0,
+        "saved_ns": round((4000 * 5 / 6 + 3000 * 2 / 3 + 2000 * 3 / 5) * of_it + 1000),
+        "culprit": "4 kernels, most of it in",
+        "kernel": ONE_HALF,
+    }
+
+
+def test_sizes_that_are_not_aligned_save_no_more_than_the_gpu_computed(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        3000   {ONE_HALF}
+            1          0         8         0        3000   {ONE_HALF}
+        """
+    )
+    (row,) = opened.query("finding_alignment").arrow().to_pylist()
+    assert (row["saved_ns"], row["culprit"]) == (2500, "all of it in")

@@ -26,6 +26,8 @@
 --   is_plain_float BOOLEAN: Whether it is one that says that it computes floats without tensor
 --     cores (simt, ffma, sgemm, scudnn and others).
 --   is_layout BOOLEAN: Whether it is a copy that changes the order of channels for a convolution.
+--   aligned_values INTEGER [values]: Of a matrix product or convolution with tensor cores that says
+--     so (align1 and the like), how many neighbouring values of a matrix it can load at once.
 WITH rules AS (
     SELECT row_number() OVER () AS place, category, part, within, unnest(words) AS word
     FROM (VALUES
@@ -200,7 +202,10 @@ SELECT mangled, shown, CASE kind WHEN 'layout' THEN 'copy' ELSE kind END AS cate
        kind IN ('gemm', 'convolution') AND NOT is_double
            AND regexp_matches(whole, 'simt|ffma|sgemm|scudnn|engine_float|_engine(_NHWC)?<float')
            AS is_plain_float,
-       kind = 'layout' AS is_layout
+       kind = 'layout' AS is_layout,
+       CASE WHEN kind IN ('gemm', 'convolution')
+            THEN TRY_CAST(regexp_extract(whole, 'tensorop\w*_align(\d+)', 1) AS INTEGER)
+            END AS aligned_values
 FROM (
     SELECT texts.*, word,
            CASE WHEN is_told THEN 'communication' ELSE coalesce(met.category, 'other') END AS kind
