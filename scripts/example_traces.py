@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import shutil
 import sys
 from pathlib import Path
 
-import pyarrow as pa
 from click.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
 from support.recorded import DATA, recorded_trace  # noqa: E402
-from support.trace import write_part, write_trace  # noqa: E402
+from support.sampled_code import with_code  # noqa: E402
+from support.trace import write_trace  # noqa: E402
 
 from cupti_etl.cli import cli  # noqa: E402
-from cupti_etl.schema.arrow import arrow_schema  # noqa: E402
 
 _STEPS, _STEP_NS, _BEGIN_NS = 10, 20_000_000, 1_000_000_000
 _MIB = 2**20
@@ -46,18 +44,13 @@ def _import(trace: Path, *files: Path) -> None:
 
 def counted_trace(folder: Path) -> Path:
     """What code of tests/data/cubins would count with 1,000 warps of which 250 are half full."""
-    code = gzip.decompress((DATA / "cubins" / "places.cubin.gz").read_bytes())
     rows = ["process_id start_ns end_ns device_id function cubin_crc pc_offset metric value"]
     for at in (96, 112, 160, 192, 208):
         rows += [
             f"1 0 1000 0 places 7 {at} smsp__sass_inst_executed 1000",
             f"1 0 1000 0 places 7 {at} smsp__sass_thread_inst_executed 28000",
         ]
-    write_trace(folder, sass_metric="\n".join(rows))
-    piece = {"process_id": 1, "cubin_crc": 7, "size_bytes": len(code), "piece_offset": 0}
-    table = pa.Table.from_pylist([{**piece, "bytes": code}], schema=arrow_schema("cubin"))
-    write_part(folder / "cubin" / "part-000001.parquet", table)
-    return folder
+    return with_code(folder, {"sass_metric": "\n".join(rows)})
 
 
 def made_trace(folder: Path) -> Path:

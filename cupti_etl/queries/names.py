@@ -3,6 +3,7 @@
 from typing import Literal
 
 QueryName = Literal[
+    "active_threads",
     "allocation",
     "allocation_site",
     "api_summary",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
-import pyarrow as pa
-from support.trace import MakeTrace, assert_rows, write_part, write_trace
+from support.sampled_code import with_code
+from support.trace import MakeTrace, assert_rows
 
 import cupti_etl
-from cupti_etl.schema.arrow import arrow_schema
 
 TABLES = {
     "kernel_name": """
@@ -53,8 +51,7 @@ def test_what_has_no_line_has_a_row_a_function(trace: MakeTrace) -> None:
     )
 
 
-CODE = Path(__file__).parents[1] / "data" / "cubins" / "places.cubin.gz"
-# Counts of the code in CODE, at instructions of which one was inlined from another line.
+# Counts of the code of places.cu, at instructions of which one was inlined from another line.
 COUNTED = """
     process_id function cubin_crc pc_offset metric   value
     1          places   7         96        executed 6
@@ -65,12 +62,7 @@ COUNTED = """
 
 
 def test_instructions_have_their_text_and_their_line(tmp_path: Path) -> None:
-    folder = write_trace(tmp_path / "run", sass_metric=COUNTED)
-    code = gzip.decompress(CODE.read_bytes())
-    whole = {"process_id": 1, "cubin_crc": 7, "size_bytes": len(code), "piece_offset": 0}
-    table = pa.Table.from_pylist([{**whole, "bytes": code}], schema=arrow_schema("cubin"))
-    write_part(folder / "cubin" / "part-000001.parquet", table)
-    trace = cupti_etl.open(folder)
+    trace = cupti_etl.open(with_code(tmp_path / "run", {"sass_metric": COUNTED}))
     assert_rows(
         trace.query("instruction_count"),
         """
@@ -88,5 +80,28 @@ def test_instructions_have_their_text_and_their_line(tmp_path: Path) -> None:
         places.cu:4                       8     40      1            4
         places.cu:9                       8     40      2            9
         "no line information in unknown"  4     20      1            -
+        """,
+    )
+
+
+def test_threads_that_part(trace: MakeTrace) -> None:
+    """Of 30 instructions of warps, 10 were executed by 8 threads: 7.5 would not be needed."""
+    threads = "smsp__sass_thread_inst_executed"
+    opened = trace(
+        sass_metric=f"""
+            process_id function cubin_crc pc_offset metric                   value
+            1          parting  7         16        smsp__sass_inst_executed 10
+            1          parting  7         16        {threads}                80
+            1          whole    7         16        smsp__sass_inst_executed 20
+            1          whole    7         16        {threads}                640
+            1          whole    7         32        smsp__sass_inst_executed 20
+        """
+    )
+    assert_rows(
+        opened.query("active_threads"),
+        """
+        lost_pct threads place                            executed lost instructions name
+        25       8       'no line information in parting' 10       8    1            parting
+        0        32      'no line information in whole'   20       0    1            whole
         """,
     )

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
-import re
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
-from support.trace import MakeTrace, assert_rows, write_part, write_trace
+from support.sampled_code import STALLED, with_code
+from support.trace import MakeTrace, assert_rows
 
 import cupti_etl
 from cupti_etl.queries.catalog import library
-from cupti_etl.schema.arrow import arrow_schema
 
-# What CUPTI's names of reasons begin with, in the tables below.
-_STALLED = "smsp__pcsamp_warps_issue_stalled_"
 TABLES = {
     "kernel_name": """
         mangled demangled        short
@@ -35,7 +30,7 @@ TABLES = {
         1          1500     _Z4gemm  7         16        30      5                  ~barrier
         1          1500     _Z4gemm  7         32        20      0                  ~selected
         1          1500     _Z3add   7         16        5       0                  ~wait
-    """.replace("~", _STALLED),
+    """.replace("~", STALLED),
 }  # fmt: skip
 
 
@@ -52,9 +47,7 @@ def test_reasons_of_each_kernel_beside_its_time(trace: MakeTrace) -> None:
     )
 
 
-CUBINS = Path(__file__).parents[1] / "data" / "cubins"
-CODE = CUBINS / "places.cubin.gz"
-# Samples of the code in CODE, at instructions of three functions of which two are inlined.
+# Samples of the code of places.cu, at instructions of three functions of which two are inlined.
 SAMPLED = {
     "kernel_name": """
         mangled demangled short
@@ -68,38 +61,13 @@ SAMPLED = {
         1          places   7         0xa0      8       8                  ~long_scoreboard
         1          places   7         0xc0      3       0                  ~drain
         1          library  8         0x10      1       0                  ~wait
-    """.replace("~", _STALLED),
+    """.replace("~", STALLED),
 }  # fmt: skip
-
-
-def with_code(
-    folder: Path,
-    piece: int = 2048,
-    lost: int = -1,
-    sampled: dict[str, str] = SAMPLED,
-    cubin: Path = CODE,
-) -> Path:
-    """A trace with the code in pieces; one can be lost."""
-    tables = {
-        name: re.sub(r"0x[0-9a-f]+", lambda found: str(int(found[0], 16)), text)
-        for name, text in sampled.items()
-    }
-    write_trace(folder, **tables)
-    code = gzip.decompress(cubin.read_bytes())
-    rows = [
-        {"process_id": 1, "cubin_crc": 7, "size_bytes": len(code), "piece_offset": at,
-         "bytes": code[at : at + piece]}
-        for number, at in enumerate(range(0, len(code), piece))
-        if number != lost
-    ]  # fmt: skip
-    table = pa.Table.from_pylist(rows, schema=arrow_schema("cubin"))
-    write_part(folder / "cubin" / "part-000001.parquet", table)
-    return folder
 
 
 @pytest.mark.slow
 def test_lines_of_source_where_code_was_inlined(tmp_path: Path) -> None:
-    trace = cupti_etl.open(with_code(tmp_path / "run"))
+    trace = cupti_etl.open(with_code(tmp_path / "run", SAMPLED))
     assert_rows(
         trace.query("source_line"),
         """
@@ -159,9 +127,9 @@ def test_lines_of_a_kernel_of_cute(tmp_path: Path) -> None:
             1          {CUTE_KERNEL} 7         0x60      6       6                  ~long_scoreboard
             1          {CUTE_KERNEL} 7         0xa0      3       0                  ~wait
             1          {CUTE_KERNEL} 7         0xc0      1       0                  ~selected
-        """.replace("~", _STALLED),
+        """.replace("~", STALLED),
     }
-    folder = with_code(tmp_path / "run", sampled=sampled, cubin=CUBINS / "cute_add.cubin.gz")
+    folder = with_code(tmp_path / "run", sampled, "cute_add")
     trace = cupti_etl.open(folder)
     assert_rows(
         trace.query("source_line"),
@@ -175,7 +143,7 @@ def test_lines_of_a_kernel_of_cute(tmp_path: Path) -> None:
 
 
 def test_code_of_which_a_piece_is_lost_is_not_disassembled(tmp_path: Path) -> None:
-    trace = cupti_etl.open(with_code(tmp_path / "run", lost=1))
+    trace = cupti_etl.open(with_code(tmp_path / "run", SAMPLED, lost=1))
     assert [*trace.query("sass")] == []
     assert [*trace.query("source_line")] == []
 
@@ -184,18 +152,7 @@ def test_without_a_disassembler_there_are_no_lines_and_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cupti_etl.sass.rows.find_nvdisasm", lambda: None)
-    trace = cupti_etl.open(with_code(tmp_path / "run"))
+    trace = cupti_etl.open(with_code(tmp_path / "run", SAMPLED))
     assert [*trace.query("source_line")] == []
     (reason,) = [text for name, text in library()["source_line"].requires if name == "sass"]
     assert 'pip install "cupti-etl[sass]"' in reason
-
-
-def test_advice_on_what_kept_schedulers_idle(trace: MakeTrace) -> None:
-    """Of gemm, 20 of 100 samples were at a barrier and nothing was issued: 20 % of its 600 ns.
-
-    add has too few samples, and of those in a fixed wait nothing kept a scheduler idle.
-    """
-    (row,) = trace(**TABLES).query("stall_advice")
-    assert (row["name"], row["reason"], row["saved_ns"]) == ("gemm", "barrier", 120)
-    assert "__syncthreads" in row["meaning"]
-    assert row["guide"].startswith("https://docs.nvidia.com/cuda/")
