@@ -24,6 +24,7 @@ QueryName = Literal[
     "finding_blocking_copies",
     "finding_blocking_launches",
     "finding_communication",
+    "finding_compiling",
     "finding_copies",
     "finding_doubles",
     "finding_fusion",

@@ -149,7 +149,7 @@ _NAMES = """
     _process_without_links _idle_call _first_launch _send_wait finding_send_wait _freeing_call
     finding_loading finding_attention finding_fusion finding_layout finding_tensor_cores
     finding_blocking_launches finding_doubles finding_optimizer _slower_product _failed_call
-    finding_alignment active_threads _sampled_code
+    finding_alignment active_threads _sampled_code _compile_range finding_compiling
 """
 _EMPTY = set(_NAMES.split())
 

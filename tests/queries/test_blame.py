@@ -87,7 +87,7 @@ def test_a_long_gap_is_not_of_the_range_in_its_middle_alone(trace: MakeTrace) ->
         """,
     )
     assert_rows(opened.query("finding_host"), 'saved_ns culprit\n999400 "most of it in update"')
-    assert_rows(opened.sql("FROM _outside_range"), "name host_ns\nupdate 999400")
+    assert_rows(opened.sql("FROM _outside_range"), "state name total_ns\nhost update 999400")
 
 
 def test_what_beginning_a_kernel_takes_after_the_host_is_no_waiting_on_a_queue(

@@ -206,3 +206,26 @@ def test_modules_that_ran_are_steps_where_nothing_better_is_named(trace: MakeTra
         "batch N"
         """,
     )
+
+
+def test_of_modules_that_ran_the_one_with_most_work_is_the_step(trace: MakeTrace) -> None:
+    """That of the numbers to begin with ran as often, and took the host longer."""
+    first = "XlaModule:#hlo_module=jit_normal,program_id=3#"
+    update = "XlaModule:#hlo_module=jit_update,program_id=7#"
+    opened = trace(
+        marker=ranges(
+            *((1, first, 1000 * n, 1000 * n + 900) for n in range(1, 5)),
+            *((1, update, 1000 * n, 1000 * n + 100) for n in range(5, 9)),
+        ),
+        **launched(
+            *((1, 1000 * n + 10, "normal") for n in range(1, 5)),
+            *((1, 1000 * n + 10, "dot add") for n in range(5, 9)),
+        ),
+    )
+    assert_rows(
+        opened.sql("SELECT DISTINCT name FROM step"),
+        """
+        name
+        jit_update
+        """,
+    )

@@ -1,8 +1,10 @@
--- How long each GPU was idle while its host was outside CUDA and did not wait for input.
+-- How long each GPU was idle while its host was outside CUDA, and neither waited for input nor
+-- compiled.
 --
--- computed: host_ns of _idle_cause, in gaps of 100 us and more: what is shorter is launching. The
---   culprit is the range of the host in which most of it was, and where there is none the kernel or
---   copy before which most of it was.
+-- computed: host_ns of _idle_cause, in gaps of 100 us and more (what is shorter is launching),
+--   without the time of compiling in _outside_range, which is of finding_compiling. The culprit is
+--   the range of the host in which most of it was, and where there is none the kernel or copy
+--   before which most of it was.
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap
@@ -16,10 +18,12 @@ WITH waits AS (
     WHERE gap_ns >= 100000
     GROUP BY gpu
 )
-SELECT waits.gpu, waits.host_ns AS saved_ns,
+SELECT waits.gpu, waits.host_ns - coalesce(compiling.total_ns, 0) AS saved_ns,
        CASE WHEN ranges.name IS NOT NULL THEN 'most of it in ' || ranges.name
             ELSE 'most of it before' END AS culprit,
        CASE WHEN ranges.name IS NULL THEN kernel END AS kernel
 FROM waits
 JOIN _idle_culprit AS parts ON parts.gpu = waits.gpu AND state = 'outside'
 LEFT JOIN _outside_range AS ranges ON ranges.gpu = waits.gpu AND ranges.state = 'host'
+LEFT JOIN _outside_range AS compiling
+    ON compiling.gpu = waits.gpu AND compiling.state = 'compiling'

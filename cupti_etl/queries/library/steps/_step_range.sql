@@ -4,7 +4,8 @@
 --   execute_..., then those called step (or, by frameworks, run_training_batch, run_batch,
 --   execute_model), iteration or batch, then outermost ones of one thread with rising numbers in
 --   one name, then steps of optimizers and epochs, then a module that XLA ran three times or
---   more (jit_update of JAX); of equals those with most time on the host. Frames of Python,
+--   more (jit_update of JAX); of equals those with most time on the host, and of modules that with
+--   most on the GPUs, as the first run of a module takes the host long. Frames of Python,
 --   operators, layers and what XLA's autotuner tries are none, nor functions of autograd
 --   (emit_nvtx). Of two optimizers in turn, as a GAN has, the first stands for both: where after
 --   every second, and not after each, as many activities come, give or take a tenth (3 of 4
@@ -87,7 +88,7 @@ named AS (
 stems AS (
     SELECT process_id, stem, rank
     FROM named
-    SEMI JOIN range_gpu USING (range_id)
+    JOIN (SELECT range_id, sum(gpu_ns) AS gpu_ns FROM range_gpu GROUP BY range_id) USING (range_id)
     WHERE rank IS NOT NULL
     GROUP BY process_id, stem, rank
     HAVING CASE WHEN rank <= 2 THEN true
@@ -97,7 +98,8 @@ stems AS (
                 ELSE count(*) >= 2 END
     QUALIFY row_number() OVER (
         PARTITION BY process_id
-        ORDER BY rank = 1 DESC, count(*) >= 2 DESC, rank, sum(end_ns - start_ns) DESC, stem
+        ORDER BY rank = 1 DESC, count(*) >= 2 DESC, rank,
+                 sum(CASE WHEN is_xla THEN gpu_ns ELSE end_ns - start_ns END) DESC, stem
     ) = 1
 ),
 asked AS (

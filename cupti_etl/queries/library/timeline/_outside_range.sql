@@ -1,17 +1,19 @@
--- The range of the host in which most of the time was that a GPU was idle for it, outside CUDA.
+-- What the host did outside CUDA while a GPU was idle for it, and the range with most of it.
 --
 -- computed: Of gaps of 100 us and more, host_ns and input_ns of _idle_cause go in equal parts to
 --   the innermost ranges at times spread over the gap, one for each 100 us and no more than 20, up
 --   to when the next work was asked for, of the thread that asked for it, and to those around
---   these: times in _input_range are of input. Ranges are alike whose names, and those around them,
---   differ in numbers alone. Of those with more than half of the time of a state, the innermost; a
---   step is none, as all is in steps.
+--   these: times in _input_range are of input, in _compile_range of compiling. Ranges are alike
+--   whose names, and those around them, differ in numbers alone. Of those with more than half of
+--   the time of a state, the innermost; a step is none, as all is in steps. Of compiling, the name
+--   in _compile_range with most of it.
 -- lookup: api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   state VARCHAR: host or input, as in _idle_cause.
---   name VARCHAR: Name of the range; with N for numbers in which those that are alike differ.
---   host_ns BIGINT [ns]: Time in it.
+--   state VARCHAR: host or input, as in _idle_cause, or compiling, which is host there.
+--   total_ns BIGINT [ns]: Time of the state.
+--   name VARCHAR: Name of the range, with N for numbers in which those that are alike differ; NULL
+--     if none has more than half of the time.
 WITH RECURSIVE gaps AS (
     SELECT gpu, edge.process_id, host_ns, input_ns, next_correlation_id AS correlation_id,
            cause.start_ns, cause.gap_ns - queued_ns AS length_ns,
@@ -34,20 +36,24 @@ times AS (
 ),
 spent AS (
     SELECT times.* EXCLUDE (host_ns, input_ns),
-           CASE WHEN times.at_ns < input.end_ns THEN 'input' ELSE 'host' END AS state,
-           CASE state WHEN 'input' THEN input_ns ELSE host_ns END AS host_ns
+           CASE WHEN times.at_ns < input.end_ns THEN 'input'
+                WHEN times.at_ns < compile.end_ns THEN 'compiling' ELSE 'host' END AS state,
+           CASE state WHEN 'input' THEN input_ns ELSE host_ns END AS host_ns,
+           CASE state WHEN 'compiling' THEN compile.name END AS compiled
     FROM times
     ASOF LEFT JOIN _input_range AS input
         ON input.process_id = times.process_id AND input.start_ns <= times.at_ns
+    ASOF LEFT JOIN _compile_range AS compile
+        ON compile.process_id = times.process_id AND compile.start_ns <= times.at_ns
 ),
 placed AS (
-    SELECT gpu, state, range_id, sum(host_ns) AS host_ns
+    SELECT gpu, state, compiled, range_id, sum(host_ns) AS host_ns
     FROM spent
     ASOF LEFT JOIN _range_turn AS turn
         ON turn.process_id = spent.process_id
         AND turn.thread_id = spent.thread_id
         AND turn.at_ns <= spent.at_ns
-    GROUP BY gpu, state, range_id
+    GROUP BY gpu, state, compiled, range_id
 ),
 around AS (
     SELECT range_id AS inner_range_id, range_id FROM placed WHERE range_id IS NOT NULL
@@ -82,13 +88,28 @@ sums AS (
     JOIN around ON around.inner_range_id = placed.range_id
     JOIN paths ON paths.range_id = around.range_id
     GROUP BY gpu, state, path
+),
+totals AS (
+    SELECT gpu, state, sum(host_ns) AS total_ns FROM placed GROUP BY gpu, state
+),
+most AS (
+    SELECT gpu, state, arg_max(name, depth) AS name
+    FROM sums
+    JOIN totals USING (gpu, state)
+    WHERE 2 * host_ns > total_ns AND state <> 'compiling'
+        AND name NOT IN (SELECT regexp_replace(name, '[0-9]+', 'N', 'g') FROM _step_range)
+        AND name NOT IN (SELECT name FROM _step_range)
+    GROUP BY gpu, state
+    UNION ALL
+    SELECT gpu, state, arg_max(compiled, (host_ns, compiled))
+    FROM (
+        SELECT gpu, state, compiled, sum(host_ns) AS host_ns
+        FROM placed
+        WHERE state = 'compiling'
+        GROUP BY gpu, state, compiled
+    )
+    GROUP BY gpu, state
 )
-SELECT sums.gpu, sums.state, arg_max(name, depth) AS name,
-       TRY_CAST(arg_max(sums.host_ns, depth) AS BIGINT) AS host_ns
-FROM sums
-JOIN (SELECT gpu, state, sum(host_ns) AS host_ns FROM placed GROUP BY gpu, state) AS totals
-    USING (gpu, state)
-WHERE 2 * sums.host_ns > totals.host_ns
-    AND name NOT IN (SELECT regexp_replace(name, '[0-9]+', 'N', 'g') FROM _step_range)
-    AND name NOT IN (SELECT name FROM _step_range)
-GROUP BY sums.gpu, sums.state
+SELECT gpu, state, TRY_CAST(total_ns AS BIGINT) AS total_ns, name
+FROM totals
+LEFT JOIN most USING (gpu, state)

@@ -1,0 +1,82 @@
+"""Time in which GPUs are idle as the host compiles."""
+
+from __future__ import annotations
+
+import pytest
+from support.trace import MakeTrace, assert_rows
+
+MS = 1_000_000
+DEVICE = """
+    process_id device_id
+    1          0
+"""
+
+
+def launched(*starts_ms: int) -> dict[str, str]:
+    """Kernels of 1 ms, launched when they start."""
+    calls = ["process_id thread_id correlation_id domain name start_ns end_ns"]
+    kernels = ["process_id device_id stream_id correlation_id start_ns end_ns name"]
+    for number, start in enumerate(starts_ms):
+        at = start * MS
+        calls.append(f"1 5 {number} runtime cudaLaunchKernel {at} {at + 10}")
+        kernels.append(f"1 0 7 {number} {at + 10} {at + MS} k")
+    return {"device": DEVICE, "api_call": "\n".join(calls), "kernel": "\n".join(kernels)}
+
+
+def ranges(*spans: tuple[int, str, int, int], domain: str = "TSL") -> str:
+    rows = ["process_id thread_id marker_id event timestamp_ns domain name"]
+    for number, (thread, name, start, end) in enumerate(spans):
+        rows.append(f'1 {thread} {number} start {start * MS} {domain} "{name}"')
+        rows.append(f"1 {thread} {number} end {end * MS} - -")
+    return "\n".join(rows)
+
+
+def test_xla_compiles_in_other_threads_too(trace: MakeTrace) -> None:
+    """Of 20 ms without work, 16 are of XlaCompile and of a thread that goes on after its end."""
+    opened = trace(
+        marker=ranges(
+            (5, "XlaCompile:#module=jit_f#", 2, 12),
+            (5, "XlaPass:#name=cse,module=jit_f,program_id=7#", 3, 5),
+            (6, "XlaCompileBackend:#module=gemm_fusion,program_id=9#", 10, 18),
+        ),
+        **launched(0, 21, 22),
+    )
+    (row,) = opened.query("finding_compiling").arrow().to_pylist()
+    assert (row["gpu"], row["culprit"]) == (0, "most of it jit_f")
+    assert row["saved_ns"] == pytest.approx(16 * MS, abs=MS)
+    (host,) = opened.query("finding_host").arrow().to_pylist()
+    assert row["saved_ns"] + host["saved_ns"] == pytest.approx(20 * MS, abs=100)
+    assert host["culprit"] == "most of it before"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_compile.compile_inner (dynamo_timed)",
+        "torch/_dynamo/convert_frame.py(783): _compile",
+        "triton/compiler/compiler.py(227): compile",
+    ],
+)
+def test_torch_and_triton_compile(trace: MakeTrace, name: str) -> None:
+    opened = trace(
+        marker=ranges((5, "train.py(3): main", 0, 23), (5, name, 2, 20), domain="python_function"),
+        **launched(0, 21, 22),
+    )
+    (row,) = opened.query("finding_compiling").arrow().to_pylist()
+    assert row["culprit"] == f"most of it {name}"
+
+
+def test_what_runs_compiled_code_does_not_compile(trace: MakeTrace) -> None:
+    names = (
+        "Torch-Compiled Region: 0/0",
+        "CUDAGraphNode.record (dynamo_timed)",
+        "torch/compiler/__init__.py(270): is_compiling",
+        "## Call CompiledFxGraph fn4gka ##",
+        "XlaModule:#hlo_module=jit_f,program_id=7#",
+    )
+    opened = trace(
+        marker=ranges(*((5, name, 2, 20) for name in names)),
+        **launched(0, 21, 22),
+    )
+    assert opened.query("finding_compiling").count() == 0
+    assert_rows(opened.sql("SELECT count(*) AS n FROM _compile_range"), "n\n0")
