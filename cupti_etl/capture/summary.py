@@ -66,6 +66,8 @@ def summary(collector: Collector, where: object, seconds: float, said: Sequence[
     counts["callback_event"] = sum(int(p.decoded().callbacks) for p in traced)
     counts["launch_metric"] = sum(int(p.decoded().range_rows) for p in traced)
     counts["nccl_event"] = sum(int(p.decoded().nccl_events) for p in traced)
+    counts["pc_sample"] = sum(int(p.decoded().pc_samples) for p in traced)
+    counts["sass_metric"] = sum(int(p.decoded().sass_metrics) for p in traced)
     rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
     noun = "process" if len(traced) == 1 else "processes"
     say(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s")

@@ -64,6 +64,7 @@ static int add_count(struct etl_process *process, const uint8_t *data, uint32_t 
 	if (function)
 		row[COUNT_FUNCTION] = row_kernel(process, ETL_TABLE_SASS_METRIC, COUNT_FUNCTION,
 						 function, function_bytes);
+	process->decoded.sass_metrics++;
 	return row_add(process, ETL_TABLE_SASS_METRIC, row, &process->decoded.pc_rows);
 }
 
@@ -97,6 +98,7 @@ static int add_sample(struct etl_process *process, const uint8_t *data, uint32_t
 	if (sample.correlation_id)
 		row[SAMPLE_CORRELATION] =
 			KNOWN(nearest_id(process->last_correlation, sample.correlation_id));
+	process->decoded.pc_samples++;
 	return row_add(process, ETL_TABLE_PC_SAMPLE, row, &process->decoded.pc_rows);
 }
 

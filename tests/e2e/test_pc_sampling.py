@@ -59,6 +59,7 @@ def test_each_sample_is_in_a_row(capturer: Capturer, release: str, tail: int) ->
     assert found(capture) == expected({first: 100, second: 100, third: 100})
     assert capture.count("kernel") == 301
     rows = capture.rows("pc_sample")
+    assert f", {len(rows)} pc_sample from 1 process" in capture.stderr
     assert sum(row["not_issued_samples"] for row in rows) == 300 * 2
     assert {row["cubin_crc"] for row in rows} == {0xC0BEA5}
     assert {row["context_id"] for row in rows} == {1}

@@ -52,6 +52,7 @@ def test_each_launch_is_counted(capturer: Capturer, release: str) -> None:
     assert (capture.count("kernel"), capture.count("memcpy")) == (0, 0)
     assert capture.count("api_call") >= 300
     rows = capture.rows("sass_metric")
+    assert f", {len(rows)} sass_metric from 1 process" in capture.stderr
     assert {row["cubin_crc"] for row in rows} == {0xC0BEA5}
     # Though there are no rows of them, kernels have names that one can read.
     named = {row["mangled"]: row["short"] for row in capture.rows("kernel_name")}

@@ -146,6 +146,8 @@ struct etl_decoded {
 	uint64_t open_nccl_events; /* those of them without an end */
 	uint64_t damaged_nccl_events;
 	uint64_t pc_rows; /* of pc_sample, pc_window, cubin and sass_metric */
+	uint64_t pc_samples; /* those of pc_sample alone */
+	uint64_t sass_metrics; /* and of sass_metric */
 	uint64_t damaged_pc_rows;
 	uint64_t range_rows; /* of launch_metric */
 	uint64_t damaged_range_rows;
