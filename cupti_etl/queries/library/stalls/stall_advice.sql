@@ -31,7 +31,8 @@ WITH rules AS (
     VALUES
     ('long_scoreboard', 30, 'warps wait for data from global or local memory',
      'read neighbouring addresses with neighbouring threads, keep data in shared memory or'
-     ' registers, load earlier, or run more warps', 'best#memory-optimizations'),
+     ' registers, load earlier, or run more warps; if the memory is busy (kernel_metrics, after'
+     ' --pm), move less', 'best#memory-optimizations'),
     ('lg_throttle', 10, 'the queue of instructions to global and local memory is full',
      'use fewer and wider loads (float4), and look for spilled registers',
      'best#coalesced-access-to-global-memory'),
