@@ -51,7 +51,7 @@ export const VIEWS: View[] = [
     id: "stalls",
     title: "Stalls",
     first: source,
-    queries: ["kernel_stall", "stall_advice", "line_stall", "instruction_stall"],
+    queries: ["stall_advice", "kernel_stall", "line_stall", "instruction_stall", "active_threads", "line_count"],
   },
   {
     id: "launches",
