@@ -271,3 +271,35 @@ def test_without_numbers_on_both_threads_no_line_is_claimed(trace: MakeTrace, nu
         "model.py:9": (50, 0),
         "(thread of autograd or a library)": (37, 0),
     }
+
+
+def test_a_finding_says_after_which_time_of_the_host_a_line_goes_on(trace: MakeTrace) -> None:
+    """The GPU waits for 200 us before the second launch of train, and for 1 ms before the third."""
+    opened = trace(
+        device="process_id device_id\n1 0",
+        api_call="""
+            process_id thread_id correlation_id domain  start_ns end_ns  name
+            1          5         1              runtime 0        10      cudaLaunchKernel
+            1          5         2              runtime 300000   300010  cudaLaunchKernel
+            1          5         3              runtime 1400000  1400010 cudaLaunchKernel
+        """,
+        kernel="""
+            process_id device_id context_id stream_id correlation_id start_ns end_ns  name
+            1          0         1          7         1              20       100000  k
+            1          0         1          7         2              300020   400000  k
+            1          0         1          7         3              1400020  1500000 k
+        """,
+        launch_stack="""
+            process_id correlation_id stack_id state
+            1          1              71       whole
+            1          2              71       whole
+            1          3              72       whole
+        """,
+        python_stack="""
+            process_id stack_id depth function  file          line
+            1          71       0     Net.train /app/train.py 12
+            1          72       0     Net.train /app/train.py 14
+        """,
+    )
+    (row,) = opened.query("finding_host").arrow().to_pylist()
+    assert (row["culprit"], row["kernel"]) == ("most of it before train.py:14 goes on", None)

@@ -31,8 +31,8 @@ WITH rules AS (
     VALUES
     ('long_scoreboard', 30, 'warps wait for data from global or local memory',
      'read neighbouring addresses with neighbouring threads, keep data in shared memory or'
-     ' registers, load earlier, or run more warps; if the memory is busy (kernel_metrics, after'
-     ' --pm), move less', 'best#memory-optimizations'),
+     ' registers, load earlier, or run more warps; if the memory is busy (kernel_metrics says so,'
+     ' of a capture with PM samples), move less', 'best#memory-optimizations'),
     ('lg_throttle', 10, 'the queue of instructions to global and local memory is full',
      'use fewer and wider loads (float4), and look for spilled registers',
      'best#coalesced-access-to-global-memory'),
@@ -71,7 +71,7 @@ WITH rules AS (
      'use fewer texture fetches, or plain loads', 'best#texture-memory'),
     ('selected', 0, 'schedulers seldom wait: an instruction is issued in most cycles',
      'execute fewer instructions: cheaper functions, wider types; where threads of a warp part,'
-     ' all ways are executed (the query active_threads says where, after --sass-metrics)',
+     ' all ways are executed (active_threads says where, of a capture with SASS metrics)',
      'best#instruction-optimization'),
     ('sleeping', 15, 'warps sleep, by __nanosleep', 'sleep for a shorter time',
      'ncu')
