@@ -28,6 +28,7 @@ QueryName = Literal[
     "finding_copies",
     "finding_doubles",
     "finding_fusion",
+    "finding_half_cores",
     "finding_host",
     "finding_input",
     "finding_late_loading",

@@ -48,16 +48,16 @@ def test_names_that_say_so(trace: MakeTrace) -> None:
         assert sorted(found["mangled"].to_pylist()) == sorted(expected)
 
 
+# TF32, and where the chip has none, or none that is faster, halves.
 @pytest.mark.parametrize(
-    ("device", "saved"),
+    ("device", "by", "saved"),
     [
-        # TF32, and where the chip has none, or none that is faster, halves.
-        ("'NVIDIA H100 80GB HBM3'", round(3000 * (1 - 67.0 / 494.7))),
-        ("'Tesla T4'", round(3000 * (1 - 8.1 / 65.0))),
-        ("'NVIDIA GeForce RTX 4090'", round(3000 * (1 - 82.6 / 165.2))),
+        ("'NVIDIA H100 80GB HBM3'", "tensor", round(3000 * (1 - 67.0 / 494.7))),
+        ("'Tesla T4'", "half", round(3000 * (1 - 8.1 / 65.0))),
+        ("'NVIDIA GeForce RTX 4090'", "half", round(3000 * (1 - 82.6 / 165.2))),
     ],
 )
-def test_what_tensor_cores_would_save(trace: MakeTrace, device: str, saved: int) -> None:
+def test_what_tensor_cores_would_save(trace: MakeTrace, device: str, by: str, saved: int) -> None:
     # Two kernels beside each other are counted once: the GPU computes for 3000 but for 500 without.
     opened = trace(
         kernel="""
@@ -72,7 +72,9 @@ def test_what_tensor_cores_would_save(trace: MakeTrace, device: str, saved: int)
         """,
     )
     limit = 3500 * saved // 3000
-    (row,) = opened.query("finding_tensor_cores").arrow().to_pylist()
+    both = {kind: opened.query(f"finding_{kind}_cores").arrow() for kind in ("tensor", "half")}
+    (row,) = both.pop(by).to_pylist()
+    assert [table.num_rows for table in both.values()] == [0]
     assert (row["gpu"], row["culprit"]) == (0, "2 kernels, most of it in")
     assert saved <= row["saved_ns"] <= limit + 1
     assert row["kernel"] == "ampere_sgemm_128x64_tn"
@@ -82,6 +84,8 @@ def test_what_tensor_cores_would_save(trace: MakeTrace, device: str, saved: int)
     ("device", "saved"),
     [
         ("'NVIDIA H100 80GB HBM3'", round(2000 * (1 - 67.0 / 494.7))),
+        # It has no TF32, and its halves are no floats.
+        ("'Tesla V100-SXM2-16GB'", round(2000 * (1 - 7.8 / 15.7))),
         # What it can do with doubles is a 64th of what it can with floats, and not listed.
         ("'NVIDIA GeForce RTX 4090'", 2000),
     ],
@@ -102,7 +106,8 @@ def test_what_floats_would_save(trace: MakeTrace, device: str, saved: int) -> No
     assert row == {
         "gpu": 0, "saved_ns": saved, "culprit": "all of it in", "kernel": "volta_dgemm_64x64_nn",
     }  # fmt: skip
-    (row,) = opened.query("finding_tensor_cores").arrow().to_pylist()
+    floats = [opened.query(f"finding_{kind}_cores").arrow() for kind in ("tensor", "half")]
+    (row,) = [row for table in floats for row in table.to_pylist()]
     assert row["kernel"] == "volta_sgemm_64x64_nn"
 
 
@@ -118,10 +123,11 @@ def test_a_chip_that_is_not_listed(trace: MakeTrace, device: str) -> None:
             1          0         {device}
         """,
     )
-    assert opened.query("finding_tensor_cores").count() == 0
-    assert why_empty(opened, library()["finding_tensor_cores"]) == (
-        "it is not known what the chip of the GPU can do."
-    )
+    for name in ("finding_tensor_cores", "finding_half_cores"):
+        assert opened.query(name).count() == 0
+        assert why_empty(opened, library()[name]) == (
+            "it is not known what the chip of the GPU can do."
+        )
 
 
 # Of a matrix with 4095 columns, tensor cores cannot load 16 bytes at once.

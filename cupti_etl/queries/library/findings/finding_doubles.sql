@@ -7,8 +7,8 @@
 --   _chip: it is not known what the chip of the GPU can do.
 -- limits: What only passes over data takes twice as long with doubles, too, and is not counted.
 -- finding: matrices of doubles are multiplied (estimated)
--- advice: compute in floats, with TF32 if that will do, where results may be less exact (arrays of
---   NumPy are of doubles unless they are made otherwise)
+-- advice: compute in floats, with TF32 if the chip has it and it will do, where results may be less
+--   exact (arrays of NumPy are of doubles unless they are made otherwise)
 -- shown: kernel_summary
 -- label: kernel = kernel(kernel)
 SELECT gpu, saved_ns, culprit, kernel FROM _slower_product WHERE is_double AND saved_ns > 0

@@ -1,7 +1,7 @@
--- What matrix products and convolutions of floats cost on each GPU without its tensor cores.
+-- What matrix products and convolutions of floats cost on each GPU that TF32 would not.
 --
--- computed: Those of _slower_product that compute plain floats. The culprit is the kernel with most
---   of their time.
+-- computed: Those of _slower_product that compute plain floats on a chip with TF32. The culprit is
+--   the kernel with most of their time.
 -- requires:
 --   kernel
 --   _chip: it is not known what the chip of the GPU can do.
@@ -11,4 +11,6 @@
 --   (torch.autocast), where results may be less exact
 -- shown: kernel_summary
 -- label: kernel = kernel(kernel)
-SELECT gpu, saved_ns, culprit, kernel FROM _slower_product WHERE NOT is_double AND saved_ns > 0
+SELECT gpu, saved_ns, culprit, kernel
+FROM _slower_product
+WHERE NOT is_double AND has_tf32 AND saved_ns > 0
