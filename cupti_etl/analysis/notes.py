@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 _TELLS_LOSSES = "capture_health"
 # What has operators and ranges, which are in the part in which the host was in them.
 _RANGES = ("pytorch", "ranges", "jax")
+# What knows by its calls which work on GPUs an operator, a range or a line asked for.
+BY_CALLS = (*_RANGES, "python")
 _MUCH_PCT = 5
 _ERRORS = 3
 # What the names of parameters begin with below which a row is left out.
@@ -143,6 +145,8 @@ def notes(
         yield from _clocks(trace, engine)
     if engine == DUCKDB and _is_of_ranges(query):
         yield from (f"{text}." for text in outside(trace))
+    if engine == DUCKDB and not is_empty and query.topic in BY_CALLS:
+        yield from (f"{text}." for text in without_calls(trace))
     lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)
     if lost:
         yield f"warning: the capture has losses ({lost}), so numbers may be too small."
@@ -167,6 +171,16 @@ def outside(trace: Trace) -> Iterator[str]:
                 f"{row['percent']:.0f} % of the work on GPUs of this part was launched outside of"
                 " it, by operators and ranges that are not shown: these are the ones in which the"
                 " host was in this part"
+            )
+
+
+def without_calls(trace: Trace) -> Iterator[str]:
+    """That operators and ranges lack work on GPUs whose calls are not known, where that is much."""
+    for row in trace.query("_work_without_call"):
+        if row["percent"] and row["percent"] >= _MUCH_PCT:
+            yield (
+                f"{row['percent']:.0f} % of the work on GPUs was launched before the trace began,"
+                " or by calls that were not recorded, so no operator and no range has it"
             )
 
 

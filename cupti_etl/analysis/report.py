@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.findings import Finding, about, find
-from cupti_etl.analysis.notes import failed_calls, guessed, losses, outside, why_empty
+from cupti_etl.analysis.notes import (
+    BY_CALLS,
+    failed_calls,
+    guessed,
+    losses,
+    outside,
+    why_empty,
+    without_calls,
+)
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
 from cupti_etl.queries.catalog import library
@@ -163,6 +171,7 @@ class Report:
         sections: in the order of the page.
         timeline: None where no GPU did anything, or where it could not be told.
         failed: by the name of a query that could not be answered, why.
+        lacks: what operators, ranges and lines lack.
     """
 
     name: str
@@ -175,6 +184,7 @@ class Report:
     sections: Sequence[Section]
     timeline: Timeline | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
+    lacks: Sequence[str] = ()
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -185,6 +195,7 @@ class Report:
             yield f"Calls failed, so what they asked for did not run: {self.errors}."
         if self.failed:
             yield f"Not answered, see each of them: {', '.join(self.failed)}."
+        yield from (f"{each}." for each in self.lacks)
 
     @property
     def shown(self) -> Sequence[Section]:
@@ -250,8 +261,19 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     except EtlError as error:
         failed["utilization_timeline"] = error.message
     part = "; ".join((trace.says, *outside(trace)))
+    is_by_calls = any(each.table and each.query.topic in BY_CALLS for each in sections)
     return Report(
-        _name(trace), part, verdict, lost, errors, findings, says, sections, timeline, failed
+        _name(trace),
+        part,
+        verdict,
+        lost,
+        errors,
+        findings,
+        says,
+        sections,
+        timeline,
+        failed,
+        list(without_calls(trace)) if is_by_calls else [],
     )
 
 

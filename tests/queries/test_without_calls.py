@@ -1,0 +1,68 @@
+"""Work on GPUs whose calls are not in the trace, which operators and ranges lack."""
+
+from __future__ import annotations
+
+import pytest
+from support.trace import MakeTrace
+
+from cupti_etl.analysis.notes import notes
+from cupti_etl.analysis.report import build
+from cupti_etl.queries.catalog import library
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "said"),
+    [("0ns", "200us", "60 %"), ("60us", "200us", "33 %"), ("60us", "125us", None)],
+)
+def test_work_without_calls_is_said_to_be_missing(
+    trace: MakeTrace, begin: str, end: str, said: str | None
+) -> None:
+    # The first was launched before the trace began, at 20 us; the third has the id of no call.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              20000    40000  k
+            1          0         2              120000   140000 k
+            1          0         -              150000   160000 k
+        """,
+        api_call="""
+            process_id thread_id domain  name             correlation_id start_ns end_ns
+            1          5         runtime cudaLaunchKernel 2              115000   118000
+        """,
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name domain
+            1          5         9         start 110000       step -
+            1          5         9         end   170000       -    -
+        """,
+    )
+    with opened.scope(from_=begin, to=end) as part:
+        told = {
+            name: [
+                each.split(" of the work")[0]
+                for each in notes(part, library()[name], {}, is_empty=False)
+                if "before the trace began" in each
+            ]
+            for name in ("nvtx_range", "nvtx_projection", "kernel_summary")
+        }
+        expected = [said] if said else []
+        assert told == {"nvtx_range": expected, "nvtx_projection": expected, "kernel_summary": []}
+        assert [each.split(" of the work")[0] for each in build(part).warnings] == expected
+
+
+def test_what_was_launched_outside_of_a_part_is_a_share_of_all_work(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              100      200    k
+            1          0         2              200      300    k
+            1          0         9              300      500    k
+        """,
+        api_call="""
+            process_id thread_id domain  name             correlation_id start_ns end_ns
+            1          5         runtime cudaLaunchKernel 1              10       20
+            1          5         runtime cudaLaunchKernel 2              90       95
+        """,
+    )
+    with opened.scope(from_="50ns") as part:
+        assert [row["percent"] for row in part.query("_launched_outside")] == [25]
+        assert [row["percent"] for row in part.query("_work_without_call")] == [50]
