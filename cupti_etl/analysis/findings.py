@@ -42,6 +42,8 @@ _HOST_ALONE = (
         " How long each range took on the host: cupti-etl query nvtx_range TRACE",
     ),
 )
+# What Kineto calls the events of accelerators that are no GPUs, which are not read.
+_OTHER_CHIPS = ("mtia_", "hpu_", "privateuse1_", "glow_")
 # So many times longer than the work of its GPUs is a run that mostly does something else.
 _MUCH_LONGER = 10
 
@@ -127,10 +129,22 @@ def none(trace: Trace) -> str:
         return f"None: nothing was found that could save {_SMALLEST:.0%} of {_looked_at(trace)}."
     whole = trace.whole
     if whole.is_imported and not whole.has_rows("gpu_activity"):
+        others = _of_other_chips(whole)
         for table, record, look in _HOST_ALONE:
             if whole.has_rows(table):
-                return f"None: {reason}{'' if whole.has_rows('api_call') else record}{look}"
+                record = "" if whole.has_rows("api_call") else others or record
+                return f"None: {reason}{record}{look}"
     return f"None: {reason}"
+
+
+def _of_other_chips(trace: Trace) -> str:
+    """That an accelerator did something that the import left out; "" if none did."""
+    health = trace.query("capture_health")
+    left_out = [str(row["subject"]) for row in health if row["section"] == "skipped"]
+    kinds = sorted(kind for kind in left_out if kind.startswith(_OTHER_CHIPS))
+    if not kinds:
+        return ""
+    return f" What accelerators other than GPUs did is not read: {', '.join(kinds)}."
 
 
 def _looked_at(trace: Trace) -> str:

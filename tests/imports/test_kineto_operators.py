@@ -71,6 +71,22 @@ def test_a_report_of_a_profile_of_the_host_alone_says_what_to_do(
     assert {"Is it launch bound?", "What the run time hung on"} < set(titles)
 
 
+def test_a_profile_of_another_accelerator_is_not_to_be_made_with_cuda(
+    tmp_path: Path, imported: Import
+) -> None:
+    path = kineto(
+        tmp_path / "mtia.json",
+        event("cpu_op", "aten::a", 100, 50),
+        event("mtia_runtime", "recordEvent", 110, 1, correlation=1),
+        event("mtia_ccp_events", "pe_exe", 120, 10, 17, stream=112),
+    )
+    assert none(imported(path)) == (
+        "None: no finished GPU activity was recorded. What accelerators other than GPUs did is not"
+        " read: mtia_ccp_events, mtia_runtime. How long operators took on the host: cupti-etl query"
+        " operator_summary TRACE"
+    )
+
+
 def test_a_profile_in_which_the_program_asked_for_no_gpu_work(
     tmp_path: Path, imported: Import
 ) -> None:
