@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports.kineto import rows as kineto_rows
+from cupti_etl.imports.kineto.bare import BareEvents
 from cupti_etl.imports.kineto.events import EventReader
 from cupti_etl.imports.kineto.python_calls import PythonCalls
 from cupti_etl.imports.kineto.rows import HANDLERS, Frame
@@ -83,6 +84,7 @@ class Kineto(Source):
             self._gpu.process_id, lambda pid: self._of_pid(pid).process_id, self.skipped
         )
         self._python_calls = PythonCalls(self.skipped)
+        self._bare = BareEvents()
         self._known = 0
 
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -276,10 +278,12 @@ class Kineto(Source):
         return numbers[0] if len(numbers) == 1 else None
 
     def _numbered(self, kind: str, events: pa.RecordBatch) -> pa.RecordBatch:
-        """Work on GPUs with the number that everything else gives the device."""
+        """Calls and work with ids, and work with the number that all else gives the device."""
+        if kind in kineto_rows.CALLS:
+            return self._bare.completed(events, is_work=False)
         if kind not in kineto_rows.ON_GPU:
             return events
-        events = kineto_rows.located(events)
+        events = self._bare.completed(kineto_rows.located(events), is_work=True)
         if self._only_device is None:
             return events
         at = events.schema.get_field_index("device")
