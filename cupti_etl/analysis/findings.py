@@ -43,7 +43,7 @@ _HOST_ALONE = (
     ),
 )
 # What Kineto calls the events of accelerators that are no GPUs, which are not read.
-_OTHER_CHIPS = ("mtia_", "hpu_", "privateuse1_", "glow_")
+_OTHER_CHIPS = ("mtia_", "hpu_", "privateuse1_", "glow_", "async_npu")
 # So many times longer than the work of its GPUs is a run that mostly does something else.
 _MUCH_LONGER = 10
 
@@ -140,8 +140,10 @@ def none(trace: Trace) -> str:
 def _of_other_chips(trace: Trace) -> str:
     """That an accelerator did something that the import left out; "" if none did."""
     health = trace.query("capture_health")
-    left_out = [str(row["subject"]) for row in health if row["section"] == "skipped"]
-    kinds = sorted(kind for kind in left_out if kind.startswith(_OTHER_CHIPS))
+    left_out = (str(row["subject"]) for row in health if row["section"] == "skipped")
+    # Of NPUs of Ascend, only the arrows to what they did have a name.
+    names = (name.removeprefix("arrows ") for name in left_out)
+    kinds = sorted(name for name in names if name.startswith(_OTHER_CHIPS))
     if not kinds:
         return ""
     return f" What accelerators other than GPUs did is not read: {', '.join(kinds)}."

@@ -162,6 +162,18 @@ static void put_rest(struct etl_events *events, const char *name, size_t n, cons
 	events->rest_used = (size_t)(to - events->rest);
 }
 
+/* Whether an argument is no number where such should be, as other events may have other ones of its
+ * name: then it has no column. */
+static bool is_unfit(struct etl_events *events, const struct key *key)
+{
+	struct cell *cell = &events->rows.cells[key->column];
+	bool is_other = cell->kind == CELL_OTHER;
+
+	if (is_other)
+		cell->kind = CELL_NULL;
+	return is_other;
+}
+
 /* The members of an object whose brace has been read, into the row in hand.
  *
  * Returns what is behind the object, or NULL: more is needed, or it is malformed (`*bad`). */
@@ -213,7 +225,7 @@ static const char *read_members(struct etl_events *events, const char *p, const 
 		key = keys_find(&events->keys, key_hash(name, n, level));
 		if (key->hash)
 			put_value(events, key, value, behind);
-		else if (level == 1 && events->keys.rest_column >= 0)
+		if (level == 1 && events->keys.rest_column >= 0 && (!key->hash || is_unfit(events, key)))
 			put_rest(events, name, n, value, behind);
 		p = behind;
 	}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -338,14 +339,15 @@ def test_numbers_that_cannot_be_are_null(tmp_path: Path, imported: Import) -> No
         trace.sql("FROM import_skipped"),
         """
         category what        events
-        invalid  args.device 1
-        invalid  args.grid   3
+        invalid  args.grid   2
         invalid  kernel.device_id 1
         invalid  kernel.dur  3
         invalid  kernel.grid_x 1
         invalid  kernel.ts   1
         """,
     )
+    (row,) = trace.sql("SELECT arguments FROM argument")
+    assert json.loads(row["arguments"]) == {"device": "cuda:0", "grid": "1x1"}  # as it is
     assert_rows(trace.sql("FROM device"), "device_id name multiprocessors\n0 - -")
     assert_rows(trace.sql("FROM process"), "rank world_size\n- -")
 

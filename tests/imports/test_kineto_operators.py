@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,19 @@ def test_a_report_of_a_profile_of_the_host_alone_says_what_to_do(
     assert {"Is it launch bound?", "What the run time hung on"} < set(titles)
 
 
+def test_an_operator_may_have_other_words_for_what_is_a_number_of_kernels(
+    tmp_path: Path, imported: Import
+) -> None:
+    """As those of Triton have in newer versions of PyTorch."""
+    said = {"grid": "grid(100,)", "num_warps": 4}
+    trace = imported(
+        kineto(tmp_path / "t.json", event("cpu_op", "triton_poi_fused_add_0", 10, 5, **said))
+    )
+    (row,) = trace.sql("SELECT arguments FROM argument")
+    assert json.loads(row["arguments"]) == said
+    assert trace.sql("FROM import_skipped").count() == 0
+
+
 def test_a_profile_of_another_accelerator_is_not_to_be_made_with_cuda(
     tmp_path: Path, imported: Import
 ) -> None:
@@ -79,10 +93,11 @@ def test_a_profile_of_another_accelerator_is_not_to_be_made_with_cuda(
         event("cpu_op", "aten::a", 100, 50),
         event("mtia_runtime", "recordEvent", 110, 1, correlation=1),
         event("mtia_ccp_events", "pe_exe", 120, 10, 17, stream=112),
+        {"ph": "s", "id": 5, "pid": 7, "tid": 7, "ts": 100, "cat": "async_npu", "name": "to_npu"},
     )
     assert none(imported(path)) == (
         "None: no finished GPU activity was recorded. What accelerators other than GPUs did is not"
-        " read: mtia_ccp_events, mtia_runtime. How long operators took on the host: cupti-etl query"
+        " read: async_npu, mtia_ccp_events, mtia_runtime. How long operators took on the host: cupti-etl query"
         " operator_summary TRACE"
     )
 
