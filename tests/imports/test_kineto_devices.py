@@ -21,10 +21,14 @@ H100 = {"id": 0, "name": "NVIDIA H100"}
         # ROCm counts two processors of the host before it.
         ({"deviceProperties": [MI300], "hip_driver_version": 7}, "0 AMD_Instinct_MI300X 1"),
         ({"hip_driver_version": 7, "deviceProperties": [MI300]}, "0 AMD_Instinct_MI300X 1"),
-        # Which of several it is, is not known.
+        # Which of several it is, is not known, but what it is, if all are alike.
         (
             {"deviceProperties": [MI300, {**MI300, "id": 1}], "roctracer_version": 4.1},
-            "0 AMD_Instinct_MI300X 0\n 1 AMD_Instinct_MI300X 0\n 2 - 1",
+            "0 AMD_Instinct_MI300X 0\n 1 AMD_Instinct_MI300X 0\n 2 AMD_Instinct_MI300X 1",
+        ),
+        (
+            {"deviceProperties": [MI300, {"id": 1, "name": "MI210"}], "roctracer_version": 4.1},
+            "0 AMD_Instinct_MI300X 0\n 1 MI210 0\n 2 - 1",
         ),
         ({"deviceProperties": [{"id": "x"}], "hip_driver_version": 7}, "2 - 1"),
         ({"hip_driver_version": 7}, "2 - 1"),

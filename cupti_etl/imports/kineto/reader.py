@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports.kineto import rows as kineto_rows
 from cupti_etl.imports.kineto.bare import BareEvents
+from cupti_etl.imports.kineto.devices import facts_of, facts_of_each, number_of
 from cupti_etl.imports.kineto.events import EventReader
 from cupti_etl.imports.kineto.python_calls import PythonCalls
 from cupti_etl.imports.kineto.rows import HANDLERS, Frame
@@ -256,7 +257,7 @@ class Kineto(Source):
         if kind in kineto_rows.ON_GPU:
             self._has_work = True
             self._devices.update(
-                d for d in pc.unique(events["device"]).to_pylist() if _number(d) is not None
+                d for d in pc.unique(events["device"]).to_pylist() if number_of(d) is not None
             )
         elif kind in kineto_rows.CALLS:
             self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
@@ -274,7 +275,7 @@ class Kineto(Source):
         properties = head.get("deviceProperties")
         if not isinstance(properties, list) or not any(name.startswith(_ROCM) for name in head):
             return None
-        numbers = [_number(each.get("id")) for each in properties if isinstance(each, dict)]
+        numbers = [number_of(each.get("id")) for each in properties if isinstance(each, dict)]
         return numbers[0] if len(numbers) == 1 else None
 
     def _numbered(self, kind: str, events: pa.RecordBatch) -> pa.RecordBatch:
@@ -293,18 +294,24 @@ class Kineto(Source):
     def _device_rows(self, process_id: int) -> pa.RecordBatch:
         from cupti_etl.schema.arrow import batch_schema
 
-        rows: dict[int, dict[str, Any]] = {d: {"device_id": d} for d in sorted(self._devices)}
-        properties = self._reader.members.get("deviceProperties")
+        members = self._reader.members
+        properties = members.get("deviceProperties")
+        # Which of several of ROCm is meant is not known, but what all of them are.
+        is_rocm = any(name.startswith(_ROCM) for name in members)
+        facts_of_all = facts_of_each(properties) if is_rocm else {}
+        rows: dict[int, dict[str, Any]] = {
+            device: {"device_id": device, **facts_of_all} for device in sorted(self._devices)
+        }
         # Each rank sees the GPUs of all ranks of its host, and works on its own, or on none.
-        is_of_rank = _number(self._world.get("rank")) is not None
-        is_of_rank &= bool(self._devices) or (_number(self._world.get("world_size")) or 1) > 1
+        is_of_rank = number_of(self._world.get("rank")) is not None
+        is_of_rank &= bool(self._devices) or (number_of(self._world.get("world_size")) or 1) > 1
         idle = 0
         for device in properties if isinstance(properties, list) else []:
-            number = _number(device.get("id")) if isinstance(device, dict) else None
+            number = number_of(device.get("id")) if isinstance(device, dict) else None
             if number is not None and is_of_rank and number not in self._devices:
                 idle += 1
             elif number is not None:
-                rows[number] = {"device_id": number, **_known(device), **_resident(device)}
+                rows[number] = {"device_id": number, **facts_of(device)}
         self.skipped.redundant("deviceProperties", idle, "of GPUs on which the rank did no work")
         schema = batch_schema("device")
         facts = [{"process_id": process_id, **row} for row in rows.values()]
@@ -333,7 +340,7 @@ class Kineto(Source):
 
     def _at_least(self, least: int, world: dict[str, Any], name: str) -> int | None:
         """A number of ``distributedInfo``; None, and counted, if it is too small."""
-        number = _number(world.get(name))
+        number = number_of(world.get(name))
         if number is None or number >= least:
             return number
         self.skipped.invalid(f"distributedInfo.{name}", 1, f"it is below {least}: NULL is stored")
@@ -342,51 +349,3 @@ class Kineto(Source):
     def losses(self) -> list[Loss]:
         """All work of GPUs, if none is there; a file says nothing of what its profiler lost."""
         return [] if self._has_work else unrecorded("torch.profiler", self._asked)
-
-
-_PROPERTIES = {
-    "compute_capability_major": "computeMajor",
-    "compute_capability_minor": "computeMinor",
-    "max_threads_per_block": "maxThreadsPerBlock",
-    "max_registers_per_block": "regsPerBlock",
-    "max_registers_per_multiprocessor": "regsPerMultiprocessor",
-    "threads_per_warp": "warpSize",
-    "max_shared_per_block_bytes": "sharedMemPerBlock",
-    "max_shared_per_multiprocessor_bytes": "sharedMemPerMultiprocessor",
-    "multiprocessors": "numSms",
-}
-
-
-def _known(device: dict[str, Any]) -> dict[str, Any]:
-    """What Kineto says of a device, as far as it is what it should be."""
-    name, memory = device.get("name"), device.get("totalGlobalMem")
-    return {
-        "name": name if isinstance(name, str) else None,
-        "global_memory_bytes": memory if type(memory) is int and 0 <= memory < 1 << 63 else None,
-        **{ours: _number(device.get(theirs)) for ours, theirs in _PROPERTIES.items()},
-    }
-
-
-# Blocks of a multiprocessor, which Kineto does not say, where they are not 32; from the table of
-# technical specifications in the CUDA C++ programming guide.
-_BLOCKS = {(7, 5): 16, (8, 6): 16, (8, 7): 16, (8, 9): 24, (12, 0): 24, (12, 1): 24}
-
-
-def _resident(device: dict[str, Any]) -> dict[str, int | None]:
-    """How many warps and blocks a multiprocessor holds."""
-    threads, warp = (
-        _number(device.get("maxThreadsPerMultiprocessor")),
-        _number(device.get("warpSize")),
-    )
-    major, minor = _number(device.get("computeMajor")), _number(device.get("computeMinor"))
-    known = major is not None and minor is not None and 7 <= major <= 12
-    return {
-        "max_warps_per_multiprocessor": threads // warp if threads and warp else None,
-        "max_blocks_per_multiprocessor": _BLOCKS.get((major or 0, minor or 0), 32)
-        if known
-        else None,
-    }
-
-
-def _number(value: Any) -> int | None:
-    return value if type(value) is int and abs(value) < 1 << 31 else None
