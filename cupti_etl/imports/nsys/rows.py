@@ -161,6 +161,28 @@ def _copies(rows: pa.RecordBatch, frame: Frame) -> Rows:
             yield from handler.read(some, frame)
 
 
+_CALLS = _table(
+    "api_call",
+    {
+        **_CALL,
+        "domain": _domain("nameId"),
+        "name": _function("nameId"),
+        "return_value": "returnValue",
+    },
+)
+# TRACE_PROCESS_EVENT_CUDABACKTRACE of ENUM_NSYS_EVENT_CLASS
+_BACKTRACE = 67
+
+
+def _calls(rows: pa.RecordBatch, frame: Frame) -> Rows:
+    """Calls: nsys --cudabacktrace records those with a call stack twice, under one id."""
+    is_again = pc.fill_null(pc.equal(rows["eventClass"], _BACKTRACE), False)
+    frame.skipped.redundant(
+        "calls with backtraces", pc.sum(is_again).as_py() or 0, "the same calls are there without"
+    )
+    yield from _CALLS.read(rows.filter(pc.invert(is_again)), frame)
+
+
 _overhead = _by(
     lambda frame, types, names: pc.coalesce(
         labelled(types, OVERHEAD).cast(pa.string()),
@@ -216,15 +238,7 @@ HANDLERS = {
             "memory_kind": _label("memKind", MEMORY),
         },
     ),
-    "CUPTI_ACTIVITY_KIND_RUNTIME": _table(
-        "api_call",
-        {
-            **_CALL,
-            "domain": _domain("nameId"),
-            "name": _function("nameId"),
-            "return_value": "returnValue",
-        },
-    ),
+    "CUPTI_ACTIVITY_KIND_RUNTIME": Handler({**_CALLS.columns, "eventClass": "i"}, _calls),
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": _table(
         "synchronization",
         {
