@@ -203,3 +203,15 @@ def test_a_call_with_a_backtrace_is_one(tmp_path: Path, imported: Import) -> Non
         trace.sql("FROM import_skipped"),
         "category what events\nredundant 'calls with backtraces' 1",
     )
+
+
+def test_a_rank_of_mpi_is_in_the_name_of_its_thread(tmp_path: Path, imported: Import) -> None:
+    """As nsys profile --trace mpi gives it, beside those that other threads have."""
+    file = nsys(
+        tmp_path / "t.sqlite",
+        CUPTI_ACTIVITY_KIND_RUNTIME="start end globalTid correlationId nameId\n5 6 11:70 1 1\n"
+        "5 6 12:71 1 1",
+        ThreadNames="nameId priority globalTid\n2 1 11:70\n3 1 11:72\n3 1 12:71",
+        StringIds="id value\n1 cudaLaunchKernel\n2 'MPI Rank 3'\n3 python3",
+    )
+    assert_rows(imported(file).sql("FROM process ORDER BY pid"), "pid rank\n11 3\n12 -")

@@ -29,6 +29,7 @@ _DOMAIN_CREATE = 75
 _DEVICES = "TARGET_INFO_CUDA_DEVICE"
 # Early exports have this in its place.
 _OLD_DEVICES = "TARGET_INFO_CUDA_GPU"
+_RANK = re.compile(r"MPI Rank (\d{1,9})")
 _CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _GPU_WORK = tuple(
     f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "MEMCPY", "MEMSET", "GRAPH_TRACE")
@@ -59,12 +60,25 @@ def read_frame(tables: Tables, skipped: Skipped) -> Frame:
     environment = {
         as_text(row.get("name")): row.get("value") for row in tables.rows("TARGET_INFO_SYSTEM_ENV")
     }
+    ranks = _ranks(tables, frame)
     frame.processes.facts_of = lambda key: {
+        "rank": ranks.get(key),
         "argv": names.get(key),
         "host": _host(as_text(environment.get("Hostname"))),
         "driver_version": as_int(environment.get("CudaDriverVersion"), 32),
     }
     return frame
+
+
+def _ranks(tables: Tables, frame: Frame) -> dict[int | None, int]:
+    """Ranks by process, as nsys profile --trace mpi calls the threads that begin MPI."""
+    rows = tables.rows("ThreadNames")
+    threads = pa.array([as_int(row.get("globalTid")) for row in rows], pa.int64())
+    ids = pa.array([as_int(row.get("nameId")) for row in rows], pa.int64())
+    names = frame.strings(ids).to_pylist()
+    keys = frame.processes.keys(threads).to_pylist()
+    found = ((key, _RANK.fullmatch(name or "")) for key, name in zip(keys, names, strict=True))
+    return {key: int(match[1]) for key, match in found if match}
 
 
 def _host(name: str | None) -> str | None:
