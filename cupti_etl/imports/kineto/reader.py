@@ -22,6 +22,7 @@ from cupti_etl.imports.kineto import rows as kineto_rows
 from cupti_etl.imports.kineto.bare import BareEvents
 from cupti_etl.imports.kineto.devices import facts_of, facts_of_each, number_of
 from cupti_etl.imports.kineto.events import EventReader
+from cupti_etl.imports.kineto.merged import Share, Shares, pid_of, rank_of
 from cupti_etl.imports.kineto.python_calls import PythonCalls
 from cupti_etl.imports.kineto.rows import HANDLERS, Frame
 from cupti_etl.imports.prefetch import prefetch
@@ -77,8 +78,8 @@ class Kineto(Source):
         self._processes: dict[str, Process] = {}
         self._base_ns: int | None = None
         self._is_relative = False
-        self._devices: set[int] = set()
-        self._callers: set[str] = set()
+        self._shares = Shares(self._gpu)
+        self._ranks: dict[int, int | None] = {}
         self._asked, self._has_work = 0, False
         self._names: dict[str, str] = {}
         self._frame = Frame(
@@ -91,11 +92,11 @@ class Kineto(Source):
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:
         """The rows, in the order of the file."""
         for events in prefetch(self._reader.batches()):
-            for is_gpu, table, batch in self._rows(events):
+            for gpu, table, batch in self._rows(events):
                 if not batch.num_rows:
                     continue
-                if is_gpu:
-                    self._gpu.note(table, batch)
+                if gpu:
+                    gpu.note(table, batch)
                 else:
                     note({p.process_id: p for p in self._processes.values()}, table, batch)
                 yield table, batch
@@ -113,12 +114,19 @@ class Kineto(Source):
                 self.skipped.invalid(where, number, "values that are no numbers, or too large")
         for name in self._reader.unread:
             self.skipped.invalid(f"member {name}", 1, "it is no JSON, or nested too deep")
-        owner = self._settle()
-        if len(self._callers) < 2 and self._frame.sizes:
-            self.sizes[owner.process_id] = self._frame.sizes
-        devices = self._device_rows(owner.process_id)
-        owner.stored += devices.num_rows
-        yield "device", devices
+        for label, share in self._shares.by_label.items():
+            if label is None and self._is_merged and not share.gpu.stored:
+                continue
+            owner = self._settle(label, share)
+            if len(share.callers) < 2 and share.sizes:
+                self.sizes[owner.process_id] = share.sizes
+            devices = self._device_rows(owner.process_id, share.devices)
+            owner.stored += devices.num_rows
+            yield "device", devices
+
+    @property
+    def _is_merged(self) -> bool:
+        return len(self._shares.by_label) > 1
 
     def _of_pid(self, pid: str) -> Process:
         # What PyTorch does not know the process of has pid 0, which is no process.
@@ -126,8 +134,9 @@ class Kineto(Source):
             return next(iter(self._processes.values()))
         if pid not in self._processes:
             # Python refuses to read a number that is too long.
-            is_number = pid.isdecimal() and len(pid) <= 10
-            number = int(pid) if is_number and int(pid) < 1 << 31 else None
+            text = pid_of(pid)
+            is_number = text.isdecimal() and len(text) <= 10
+            number = int(text) if is_number and int(text) < 1 << 31 else None
             unknown = self._processes.pop("0", None)
             first = not self._processes
             made = unknown or Process(self._gpu.process_id if first else new_process_id())
@@ -135,26 +144,36 @@ class Kineto(Source):
             self._processes[pid] = made
         return self._processes[pid]
 
-    def _settle(self) -> Process:
+    def _settle(self, label: str | None, share: Share) -> Process:
         """Whose work the GPUs did: of the one process that called CUDA, if it is one."""
-        callers = sorted(self._callers)
-        if not self._processes:
-            owner = self._processes[""] = Process(self._gpu.process_id)
-        elif len(callers) < 2:
-            owner = self._of_pid(callers[0] if callers else next(iter(self._processes)))
+        callers = sorted(share.callers)
+        if len(callers) == 1:
+            owner = self._of_pid(callers[0])
+        elif not callers and label is None and self._processes:
+            owner = self._of_pid(next(iter(self._processes)))
         else:
-            owner = self._processes[""] = Process(new_process_id())
+            is_first = not self._processes
+            owner = Process(share.gpu.process_id if is_first or label else new_process_id())
+            self._processes[f"[{label}]" if label else ""] = owner
+        if len(callers) > 1:
             owner.facts["detail"] = (
                 f"work on GPUs for the processes {', '.join(callers)}; the file does not say"
                 " which did what, so it joins with no call"
             )
-        if owner.process_id != self._gpu.process_id:
-            self.moved[self._gpu.process_id] = owner.process_id
-        owner.absorb(self._gpu)
+        if self._is_merged:
+            self._ranks |= {id(each): rank_of(label) for each in map(self._of_pid, callers)}
+            self._ranks[id(owner)] = rank_of(label)
+        if owner.process_id != share.gpu.process_id:
+            self.moved[share.gpu.process_id] = owner.process_id
+        if owner is not share.gpu:
+            owner.absorb(share.gpu)
         return owner
 
-    def _rows(self, events: pa.RecordBatch) -> Iterator[tuple[bool, str, pa.RecordBatch]]:
-        """The rows that a batch of events becomes, category by category."""
+    def _rows(self, events: pa.RecordBatch) -> Iterator[tuple[Process | None, str, pa.RecordBatch]]:
+        """The rows that a batch of events becomes, category by category.
+
+        With the process of those that are work on GPUs, or of the file.
+        """
         keys = self._kinds(events)
         counts = pc.value_counts(keys.indices).to_pylist()
         kinds = keys.dictionary.to_pylist()
@@ -175,10 +194,14 @@ class Kineto(Source):
             if some.num_rows:
                 if kind == "python_function":
                     some = self._python_calls.ended(some)
-                self._note_place(kind, some)
                 is_gpu = kind in kineto_rows.ON_GPU or kind in kineto_rows.OF_FILE
-                for table, batch in handler(some, self._frame):
-                    yield is_gpu, table, batch
+                is_shared = is_gpu or kind in kineto_rows.CALLS
+                whole = [(self._shares.by_label[None], some)]
+                for share, mine in self._shares.split(some) if is_shared else whole:
+                    self._note_place(kind, mine, share)
+                    self._frame.gpu_id, self._frame.sizes = share.gpu.process_id, share.sizes
+                    for table, batch in handler(mine, self._frame):
+                        yield share.gpu if is_gpu else None, table, batch
 
     @staticmethod
     def _kinds(events: pa.RecordBatch) -> pa.DictionaryArray:
@@ -253,14 +276,14 @@ class Kineto(Source):
             self._names[event["pid"]] = event["label"]
         return len(named)
 
-    def _note_place(self, kind: str, events: pa.RecordBatch) -> None:
+    def _note_place(self, kind: str, events: pa.RecordBatch, share: Share) -> None:
         if kind in kineto_rows.ON_GPU:
             self._has_work = True
-            self._devices.update(
+            share.devices.update(
                 d for d in pc.unique(events["device"]).to_pylist() if number_of(d) is not None
             )
         elif kind in kineto_rows.CALLS:
-            self._callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
+            share.callers.update(pid or "" for pid in pc.unique(events["pid"]).to_pylist())
             if not self._has_work:
                 asked = pc.match_substring_regex(events["name"].cast(pa.string()), ASKS)
                 self._asked += pc.sum(asked).as_py() or 0
@@ -291,7 +314,7 @@ class Kineto(Source):
         only = pc.if_else(pc.is_valid(events["device"]), self._only_device, None)
         return events.set_column(at, "device", only.cast(pa.int64()))
 
-    def _device_rows(self, process_id: int) -> pa.RecordBatch:
+    def _device_rows(self, process_id: int, worked: set[int]) -> pa.RecordBatch:
         from cupti_etl.schema.arrow import batch_schema
 
         members = self._reader.members
@@ -300,15 +323,15 @@ class Kineto(Source):
         is_rocm = any(name.startswith(_ROCM) for name in members)
         facts_of_all = facts_of_each(properties) if is_rocm else {}
         rows: dict[int, dict[str, Any]] = {
-            device: {"device_id": device, **facts_of_all} for device in sorted(self._devices)
+            device: {"device_id": device, **facts_of_all} for device in sorted(worked)
         }
         # Each rank sees the GPUs of all ranks of its host, and works on its own, or on none.
-        is_of_rank = number_of(self._world.get("rank")) is not None
-        is_of_rank &= bool(self._devices) or (number_of(self._world.get("world_size")) or 1) > 1
+        is_of_rank = self._is_merged or number_of(self._world.get("rank")) is not None
+        is_of_rank &= bool(worked) or (number_of(self._world.get("world_size")) or 1) > 1
         idle = 0
         for device in properties if isinstance(properties, list) else []:
             number = number_of(device.get("id")) if isinstance(device, dict) else None
-            if number is not None and is_of_rank and number not in self._devices:
+            if number is not None and is_of_rank and number not in worked:
                 idle += 1
             elif number is not None:
                 rows[number] = {"device_id": number, **facts_of(device)}
@@ -329,7 +352,8 @@ class Kineto(Source):
         rank, ranks = self._at_least(0, world, "rank"), self._at_least(1, world, "world_size")
         for pid, process in self._processes.items():
             process.facts |= {
-                "rank": rank,
+                # What stands beside the events is of one of the files that were merged.
+                "rank": self._ranks.get(id(process)) if self._is_merged else rank,
                 "world_size": ranks,
                 "host": host if isinstance(host, str) else None,
                 "argv": self._names.get(pid),

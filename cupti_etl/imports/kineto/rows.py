@@ -59,6 +59,7 @@ ARGUMENTS = {
     "device_number": "i args.Device Id",
     "total_allocated": "i args.Total Allocated",
     "total_reserved": "i args.Total Reserved",
+    "rank": "i args.rank",
 }
 
 

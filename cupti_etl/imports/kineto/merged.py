@@ -1,0 +1,75 @@
+"""Files into which those of several ranks were merged, with whose each event is.
+
+TraceFuse of TraceLens has the rank among the arguments.  SGLang writes its kinds of ranks before
+the process, as in ``[TP01-DP00] 83``, for which correlation ids may be those of other ranks, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cupti_etl.imports.columns import mapped
+from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
+from cupti_etl.imports.source import Process, new_process_id
+
+_LABELLED = re.compile(r"\[([^\]]{1,64})\] (.+)")
+_RANK = re.compile(r"(?:TP)?(\d{1,9})")
+
+
+def pid_of(text: str) -> str:
+    """The process without the rank before it."""
+    found = _LABELLED.fullmatch(text)
+    return found[2] if found else text
+
+
+def rank_of(label: str | None) -> int | None:
+    """The rank, if it is a number, or if ranks are of one kind."""
+    found = _RANK.fullmatch(label or "")
+    return int(found[1]) if found else None
+
+
+@dataclass
+class Share:
+    """What is of one rank of a file, or of all of it.
+
+    Attributes:
+        gpu: the process of work on GPUs, of which the file does not say whose it is.
+        devices: numbers of those on which it worked.
+        callers: which processes called CUDA.
+        sizes: what their calls say of kernels.
+    """
+
+    gpu: Process
+    devices: set[int] = field(default_factory=set)
+    callers: set[str] = field(default_factory=set)
+    sizes: LaunchSizes = field(default_factory=LaunchSizes)
+
+
+class Shares:
+    """Those of one file: one of all that has no rank, and one of each."""
+
+    def __init__(self, first: Process) -> None:
+        self.by_label: dict[str | None, Share] = {None: Share(first)}
+
+    def split(self, events: pa.RecordBatch) -> Iterator[tuple[Share, pa.RecordBatch]]:
+        """Events of one kind, by whose they are."""
+        labels = mapped(events["pid"], _label, pa.string())
+        labels = pc.coalesce(events["rank"].cast(pa.string()), labels)
+        if labels.null_count == len(labels):
+            yield self.by_label[None], events
+            return
+        for label in pc.unique(labels).to_pylist():
+            if label not in self.by_label:
+                self.by_label[label] = Share(Process(new_process_id()))
+            is_its = pc.is_null(labels) if label is None else pc.equal(labels, label)
+            yield self.by_label[label], events.filter(pc.fill_null(is_its, False))
+
+
+def _label(pid: str) -> str | None:
+    found = _LABELLED.fullmatch(pid)
+    return found[1] if found else None
