@@ -167,7 +167,8 @@ NAMES = {
         void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)
         void vllm::act_and_mul_kernel<c10::BFloat16, vllm::silu_kernel<c10::BFloat16>>(int)
         void flashinfer::activation::act_and_mul_kernel<__nv_bfloat16, silu>(int)
-        void at::native::(anonymous namespace)::upsample_nearest2d_nhwc_out_frame<float>(int)""",
+        void at::native::(anonymous namespace)::upsample_nearest2d_nhwc_out_frame<float>(int)
+        void cub::_kernel_agent<cub::ParallelForAgent<cub::for_each_f<__normal_iterator<>>>>()""",
     "fused": """
         triton_poi_fused_convolution_relu_2
         triton_red_fused_add_all_gather_into_tensor_mm_1

@@ -179,8 +179,9 @@ texts AS (
                 THEN concat_ws('::', nullif(namespace, ''), short)
                 ELSE operator END AS shown,
            -- Every kernel of CuTe's Python is one of kernel_cutlass, whatever it computes.
-           '^_' || trim(regexp_replace(regexp_replace(
-               lower(CASE WHEN is_frame THEN whole ELSE short END),
+           -- The iterators of GCC's vectors are normal_iterator, and norm nothing.
+           '^_' || trim(regexp_replace(regexp_replace(replace(
+               lower(CASE WHEN is_frame THEN whole ELSE short END), 'normal_iterator', ''),
                '^kernel_cutlass_', 'kernel_cute_'), '[^a-z0-9]+', '_', 'g'), '_') || '_$' AS own,
            '^_' || trim(regexp_replace(lower(whole), '[^a-z0-9]+', '_', 'g'), '_') || '_$'
                AS full_name
