@@ -7,7 +7,7 @@ which inputs, and what to tell who asks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.engines.engine import DUCKDB
@@ -27,7 +27,8 @@ _TELLS_LOSSES = "capture_health"
 # What has operators and ranges, which are in the part in which the host was in them.
 _RANGES = ("pytorch", "ranges", "jax")
 # What knows by its calls which work on GPUs an operator, a range or a line asked for.
-BY_CALLS = (*_RANGES, "python")
+_BY_CALLS = (*_RANGES, "python")
+_OPERATORS = "pytorch"
 _MUCH_PCT = 5
 _ERRORS = 3
 # What the names of parameters begin with below which a row is left out.
@@ -145,8 +146,8 @@ def notes(
         yield from _clocks(trace, engine)
     if engine == DUCKDB and _is_of_ranges(query):
         yield from (f"{text}." for text in outside(trace))
-    if engine == DUCKDB and not is_empty and query.topic in BY_CALLS:
-        yield from (f"{text}." for text in without_calls(trace))
+    if engine == DUCKDB and not is_empty:
+        yield from (f"{text}." for text in lacking(trace, {query.topic}))
     lost = "" if query.name == _TELLS_LOSSES else losses(trace.whole)
     if lost:
         yield f"warning: the capture has losses ({lost}), so numbers may be too small."
@@ -174,14 +175,24 @@ def outside(trace: Trace) -> Iterator[str]:
             )
 
 
-def without_calls(trace: Trace) -> Iterator[str]:
-    """That operators and ranges lack work on GPUs whose calls are not known, where that is much."""
-    for row in trace.query("_work_without_call"):
-        if row["percent"] and row["percent"] >= _MUCH_PCT:
-            yield (
-                f"{row['percent']:.0f} % of the work on GPUs was launched before the trace began,"
-                " or by calls that were not recorded, so no operator and no range has it"
-            )
+def lacking(trace: Trace, topics: Set[str]) -> Iterator[str]:
+    """Which work on GPUs answers of these topics lack, where that is much."""
+    if not topics.isdisjoint(_BY_CALLS):
+        for row in trace.query("_work_without_call"):
+            if row["percent"] and row["percent"] >= _MUCH_PCT:
+                yield (
+                    f"{row['percent']:.0f} % of the work on GPUs was launched before the trace"
+                    " began, or by calls that were not recorded, so no operator and no range has it"
+                )
+    if _OPERATORS in topics:
+        for row in trace.whole.query("_work_without_operator"):
+            if row["percent"] and row["percent"] >= _MUCH_PCT:
+                yield f"{row['percent']:.0f} % of the work on GPUs was asked for by no operator" + (
+                    f": graphs of CUDA or HIP, which launched {row['graph_percent']:.0f} %, run"
+                    " without operators; a run without graphs shows whose it is"
+                    if row["graph_percent"] >= _MUCH_PCT
+                    else ""
+                )
 
 
 def guessed(trace: Trace, engine: str = DUCKDB) -> Iterator[str]:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.findings import Finding, about, find
 from cupti_etl.analysis.notes import (
-    BY_CALLS,
     failed_calls,
     guessed,
+    lacking,
     losses,
     outside,
     why_empty,
-    without_calls,
 )
 from cupti_etl.errors import EtlError
 from cupti_etl.progress import printable
@@ -261,7 +260,7 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     except EtlError as error:
         failed["utilization_timeline"] = error.message
     part = "; ".join((trace.says, *outside(trace)))
-    is_by_calls = any(each.table and each.query.topic in BY_CALLS for each in sections)
+    topics = {each.query.topic for each in sections if each.table}
     return Report(
         _name(trace),
         part,
@@ -273,7 +272,7 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
         sections,
         timeline,
         failed,
-        list(without_calls(trace)) if is_by_calls else [],
+        list(lacking(trace, topics)),
     )
 
 

@@ -66,3 +66,48 @@ def test_what_was_launched_outside_of_a_part_is_a_share_of_all_work(trace: MakeT
     with opened.scope(from_="50ns") as part:
         assert [row["percent"] for row in part.query("_launched_outside")] == [25]
         assert [row["percent"] for row in part.query("_work_without_call")] == [50]
+
+
+@pytest.mark.parametrize(
+    ("api", "said"),
+    [
+        ("cudaGraphLaunch", ["60 %: graphs of CUDA or HIP, which launched 60 %, run without"]),
+        ("cuLaunchKernel", ["60 %"]),
+    ],
+)
+def test_work_that_no_operator_asked_for_is_said_to_be_missing(
+    trace: MakeTrace, api: str, said: list[str]
+) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              100      140    k
+            1          0         2              200      240    k
+            1          0         2              240      260    k
+        """,
+        api_call=f"""
+            process_id thread_id domain  name             correlation_id start_ns end_ns
+            1          5         runtime cudaLaunchKernel 1              20       30
+            1          5         runtime {api}            2              60       70
+        """,
+        marker="""
+            process_id thread_id marker_id event timestamp_ns domain name
+            1          5         1         start 10           cpu_op aten::mm
+            1          5         1         end   40           cpu_op -
+        """,
+    )
+    assert [row["percent"] for row in opened.query("operator_summary")] == [40]
+    told = {
+        name: [
+            each.replace(" of the work on GPUs was asked for by no operator", "")
+            for each in notes(opened, library()[name], {}, is_empty=False)
+        ]
+        for name in ("operator_summary", "api_summary")
+    }
+    assert [each.split(" operators;")[0] for each in told["operator_summary"]] == [
+        each if ":" in each else each + "." for each in said
+    ]
+    assert told["api_summary"] == []
+    warned = list(build(opened).warnings)
+    assert len(warned) == 1
+    assert "asked for by no operator" in warned[0]
