@@ -85,6 +85,21 @@ def test_an_operator_may_have_other_words_for_what_is_a_number_of_kernels(
     assert trace.sql("FROM import_skipped").count() == 0
 
 
+def test_the_name_that_a_program_gave_a_kernel_of_a_graph_is_kept(
+    tmp_path: Path, imported: Import
+) -> None:
+    """As mark_kernels of PyTorch does, beside other arguments or alone."""
+    kernels = [event("kernel", "k", at, 5, 0, stream=7, correlation=at) for at in (10, 20, 30)]
+    kernels[0]["args"]["name"] = 'layers.0."wq"'
+    kernels[1]["args"] |= {"name": "gather", "layer": "0"}
+    trace = imported(kineto(tmp_path / "t.json", *kernels))
+    rows = trace.sql("SELECT correlation_id AS id, arguments FROM argument ORDER BY id")
+    assert [(row["id"], json.loads(row["arguments"])) for row in rows] == [
+        (10, {"name": 'layers.0."wq"'}),
+        (20, {"layer": "0", "name": "gather"}),
+    ]
+
+
 def test_a_profile_of_another_accelerator_is_not_to_be_made_with_cuda(
     tmp_path: Path, imported: Import
 ) -> None:

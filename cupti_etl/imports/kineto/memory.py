@@ -38,33 +38,3 @@ def allocations(events: pa.RecordBatch, owner: pa.Array, thread: pa.Array) -> pa
         "thread_id": thread,
     }
     return make_batch("memory", events.num_rows, values)
-
-
-_SAID = {
-    "Bytes": "allocated",
-    "Addr": "address",
-    "Device Type": "device_kind",
-    "Device Id": "device_number",
-    "Total Allocated": "total_allocated",
-    "Total Reserved": "total_reserved",
-}
-
-
-def with_all_arguments(events: pa.RecordBatch) -> pa.RecordBatch:
-    """Marks such as [OutOfMemory], for which these have no columns, with them as arguments."""
-    pairs = [
-        pc.fill_null(_joined(f'"{name}": ', events[column].cast(pa.string()), ", "), "")
-        for name, column in _SAID.items()
-    ]
-    said = _joined(*pairs)
-    others = events["arguments"].cast(pa.string())
-    # Without its last bracket, to which more can be added.
-    before = pc.fill_null(_joined(pc.utf8_slice_codeunits(others, 0, -1), ", "), "{")
-    whole = _joined(before, pc.utf8_rtrim(said, ", "), "}")
-    arguments = pc.if_else(pc.equal(said, ""), others, whole)
-    at = events.schema.get_field_index("arguments")
-    return events.set_column(at, "arguments", arguments.dictionary_encode())
-
-
-def _joined(*texts: pa.Array | str) -> pa.Array:
-    return pc.binary_join_element_wise(*texts, "")

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 from cupti_etl.imports.columns import (
     Batches,
     Value,
-    make_batch,
     mapped,
     not_before,
     null_if,
 )
+from cupti_etl.imports.kineto.arguments import argument_rows, with_all_arguments
 from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
-from cupti_etl.imports.kineto.memory import allocations, with_all_arguments
+from cupti_etl.imports.kineto.memory import allocations
 from cupti_etl.imports.kineto.names import copy_of, low_bits, set_kind
 from cupti_etl.imports.skipped import Skipped
 
@@ -135,20 +135,6 @@ def _place(events: pa.RecordBatch, frame: Frame) -> dict[str, Value]:
     }
 
 
-def _arguments(events: pa.RecordBatch, **joins: Value) -> Rows:
-    """Arguments that have no column, as they stand in the file."""
-    if events["arguments"].null_count == events.num_rows:
-        return
-    has = pc.is_valid(events["arguments"])
-    values: dict[str, Value] = {
-        name: value.filter(has) if isinstance(value, pa.Array) else value
-        for name, value in joins.items()
-    }
-    values["arguments"] = events["arguments"].filter(has)
-    rows = events.num_rows - events["arguments"].null_count
-    yield "argument", make_batch("argument", rows, values)
-
-
 def kernels(events: pa.RecordBatch, frame: Frame) -> Rows:
     """Kernels; the shared memory is that of the launch and of the kernel together."""
     values = _place(events, frame) | {
@@ -162,7 +148,7 @@ def kernels(events: pa.RecordBatch, frame: Frame) -> Rows:
     }
     yield "kernel", frame.batch("kernel", events.num_rows, values)
     joins = {name: values[name] for name in ("process_id", "correlation_id")}
-    yield from _arguments(events, **joins)
+    yield from argument_rows(events, **joins)
 
 
 def copies(events: pa.RecordBatch, frame: Frame) -> Rows:
@@ -252,7 +238,7 @@ def marks(events: pa.RecordBatch, frame: Frame, owner: Value, domain: Value) -> 
     number = frame.marker_ids(events.num_rows)
     values = _marker(events, owner, number, domain) | {"event": "instant"}
     yield "marker", frame.batch("marker", events.num_rows, values)
-    yield from _arguments(events, process_id=owner, marker_id=number)
+    yield from argument_rows(events, process_id=owner, marker_id=number)
 
 
 def _marks_of_file(events: pa.RecordBatch, frame: Frame) -> Rows:
@@ -293,7 +279,7 @@ def _ranges(category: str) -> Handler:
             "has_color": False,
         }
         yield "marker_data", frame.batch("marker_data", len(payload), values)
-        yield from _arguments(events, process_id=owner, marker_id=number)
+        yield from argument_rows(events, process_id=owner, marker_id=number)
 
     return ranges
 
