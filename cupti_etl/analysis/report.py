@@ -52,7 +52,8 @@ class Asked:
         params: values of its parameters.
         where: a condition on its rows, in SQL.
         sort: their order, as --sort has it; "" for that of the query.
-        none: what is said where there is no row though the query has its inputs.
+        none: what is said where there is no row though the query has its inputs; "" for nothing at
+            all, also without them.
     """
 
     title: str
@@ -110,6 +111,7 @@ SECTIONS = (
     ),
     Asked("Calls of CUDA", "api_summary"),
     Asked("Copies", "memcpy_summary", none="no copies were recorded."),
+    Asked("Managed memory that moved", "unified_memory_migration", none=""),
     Asked("Collective operations", "collective_bandwidth"),
     Asked("What the run time hung on", "critical_path"),
     Asked("Memory at its peak", "memory_peak_holders"),
@@ -305,7 +307,8 @@ def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | No
 
     def without_rows(reason: str) -> Section | None:
         # These are recorded on demand, or by one framework alone: nothing is said without.
-        if reason and query.topic in ("metrics", "stalls", "python", "pytorch", "jax"):
+        is_rare = reason and query.topic in ("metrics", "stalls", "python", "pytorch", "jax")
+        if is_rare or not asked.none:
             return None
         return Section(asked.title, query, command, None, [], reason or asked.none)
 

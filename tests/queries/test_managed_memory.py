@@ -6,6 +6,7 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.analysis.findings import find
+from cupti_etl.analysis.report import build
 
 DEVICES = "process_id device_id device_uuid\n 1 0 GPU-0\n 1 1 GPU-1"
 
@@ -88,3 +89,17 @@ def test_without_managed_memory_nothing_is_found(trace: MakeTrace) -> None:
         device=DEVICES, kernel="process_id device_id start_ns end_ns name\n 1 0 100 200 k"
     )
     assert opened.query("finding_managed_memory").count() == 0
+
+
+@pytest.mark.parametrize("moves", ["", "1 bytes_transfer_HtoD user 10 90 8 - 0"])
+def test_a_report_shows_what_moved_if_anything_did(trace: MakeTrace, moves: str) -> None:
+    columns = "process_id counter migration_cause start_ns end_ns bytes src_device_id dst_device_id"
+    opened = trace(
+        device=DEVICES,
+        kernel="process_id device_id start_ns end_ns name\n 1 0 100 200 k",
+        unified_memory=f"{columns}\n {moves}" if moves else "",
+    )
+    report = build(opened)
+    titles = [each.title for each in report.shown]
+    assert ("Managed memory that moved" in titles) == bool(moves)
+    assert not any("Managed memory that moved" in each for each in report.empty.values())
