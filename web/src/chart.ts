@@ -4,7 +4,7 @@ import { h } from "./dom.ts";
 import { flame } from "./flame.ts";
 import { numbersOf, type Column, type Shown } from "./shown.ts";
 import { short } from "./table.ts";
-import { inUnit } from "./units.ts";
+import { inUnit, tick } from "./units.ts";
 
 const BARS = 12;
 const HEIGHT = 240;
@@ -65,17 +65,18 @@ function bars(x: Column, y: Column, heights: number[], rows: number[]): HTMLElem
   const words = `Bars of ${y.heading} by ${x.heading}, the longest first: ${listed.join("; ")}${rows.length > 5 ? "; and so on" : ""}.`;
   return figure(words, (width) => {
     const left = Math.round(Math.min(340, width * 0.42));
-    const characters = Math.floor(left / 7.2) - 4;
     const data = rows.map((at) => ({ row: at, value: heights[at]!, text: y.cells[at]! }));
     return Plot.plot({
       width,
-      height: rows.length * 24 + 34,
+      height: rows.length * 24 + 44,
       marginLeft: left,
       marginRight: 76,
       marginTop: 4,
-      x: { grid: true, label: null, ticks: ticks(data.map((each) => each.value), y.unit, Math.max(2, Math.round(width / 160))), tickFormat: (value: number) => inUnit(value, y.unit) },
-      y: { domain: rows, label: null, tickSize: 0, tickFormat: (at: number) => short(x.cells[at] ?? "", characters) },
+      marginBottom: 40,
+      x: { grid: true, label: y.heading, ticks: ticks(data.map((each) => each.value), y.unit, Math.max(2, Math.round(width / 160))), tickFormat: ticked(y.unit) },
+      y: { domain: rows },
       marks: [
+        names(left, (at) => x.cells[at as number] ?? ""),
         Plot.barX(data, { x: "value", y: "row", fill: "var(--bar)" }),
         Plot.text(data, { x: (each) => Math.max(0, each.value), y: "row", text: "text", textAnchor: "start", dx: 4, fill: "currentColor" }),
         Plot.ruleX([0]),
@@ -83,6 +84,12 @@ function bars(x: Column, y: Column, heights: number[], rows: number[]): HTMLElem
     });
   });
 }
+
+const ticked = (unit: string) => (value: number, _: number, all?: number[]) => tick(value, unit, all ?? [value]);
+
+/** The names of bars, in so much room; where they are alike, they differ at their ends. */
+const names = (room: number, of: (bar: unknown) => string): Plot.CompoundMark =>
+  Plot.axisY({ label: null, tickSize: 0, tickFormat: (bar: unknown) => short(of(bar)), lineWidth: (room - 20) / 12, textOverflow: "ellipsis-middle" });
 
 /** Bars of parts, in the order of the rows; the parts in one order, so that bars can be compared. */
 function parted(x: Column, y: Column, by: Column, heights: number[], rows: number[]): HTMLElement | null {
@@ -100,13 +107,14 @@ function parted(x: Column, y: Column, by: Column, heights: number[], rows: numbe
     const left = Math.round(Math.min(340, width * 0.42));
     return Plot.plot({
       width,
-      height: bars.length * 24 + 34,
+      height: bars.length * 24 + 44,
       marginLeft: left,
       marginTop: 4,
+      marginBottom: 40,
       color: { domain: parts, range: [...PARTS.slice(0, told.length), PARTS.at(-1)!], legend: true },
-      x: { grid: true, label: null, ticks: Math.max(2, Math.round(width / 160)), tickFormat: (value: number) => inUnit(value, y.unit) },
-      y: { domain: bars, label: null, tickSize: 0, tickFormat: (name: string) => short(name, Math.floor(left / 7.2) - 4) },
-      marks: [Plot.barX(data, { x: "value", y: "bar", fill: "part", order: parts, title: "title" }), Plot.ruleX([0])],
+      x: { grid: true, label: y.heading, ticks: Math.max(2, Math.round(width / 160)), tickFormat: ticked(y.unit) },
+      y: { domain: bars },
+      marks: [names(left, String), Plot.barX(data, { x: "value", y: "bar", fill: "part", order: parts, title: "title" }), Plot.ruleX([0])],
     });
   });
 }
@@ -155,8 +163,8 @@ function line(width: number, data: { x: number; y: number; of: string }[], axes:
     marginLeft: 64,
     marginBottom: 40,
     color: { scheme: "Observable10", legend: axes.isOfSeveral },
-    x: { label: axes.x, ticks: wholeTicks(data.map((each) => each.x), Math.max(3, Math.round(width / 120))), tickFormat: (value: number) => inUnit(value, axes.xUnit) },
-    y: { label: axes.y, grid: true, ticks: ticks(data.map((each) => each.y), axes.yUnit, 5), zero: true, tickFormat: (value: number) => inUnit(value, axes.yUnit) },
+    x: { label: axes.x, ticks: wholeTicks(data.map((each) => each.x), Math.max(3, Math.round(width / 120))), tickFormat: ticked(axes.xUnit) },
+    y: { label: axes.y, grid: true, ticks: ticks(data.map((each) => each.y), axes.yUnit, 5), zero: true, tickFormat: ticked(axes.yUnit) },
     marks: [
       // Memory in use stays what it is until it changes.
       Plot.lineY(data, { x: "x", y: "y", stroke, z: "of", curve: axes.xUnit === "epoch ns" && axes.yUnit === "bytes" ? "step-after" : "linear" }),
@@ -181,8 +189,8 @@ function points(shown: Shown, x: Column, y: Column, heights: number[], rows: num
       marginLeft: 64,
       marginBottom: 40,
       grid: true,
-      x: { type, label: x.heading, tickFormat: (value: number) => inUnit(value, x.unit), ticks: 6 },
-      y: { type, label: y.heading, tickFormat: (value: number) => inUnit(value, y.unit), ticks: 5 },
+      x: { type, label: x.heading, tickFormat: ticked(x.unit), ticks: 6 },
+      y: { type, label: y.heading, tickFormat: ticked(y.unit), ticks: 5 },
       marks: [Plot.dot(data, { x: "x", y: "y", fill: "var(--bar)", r: 4, title: "name" }), Plot.tip(data, Plot.pointer({ x: "x", y: "y", title: "name", fill: "var(--raised)" }))],
     }),
   );

@@ -11,6 +11,8 @@ interface Frame {
 
 const ROW = 22;
 const NARROWEST = 0.002;
+// Of a narrower box one would read a letter or two.
+const NAMED = 0.03;
 
 /** Frames of paths, from the outermost on. */
 export function frames(paths: string[][], values: number[]): Frame {
@@ -45,7 +47,7 @@ export function flame(paths: string[][], values: number[], what: string): HTMLEl
     const add = (frame: Frame, from: number, width: number, depth: number, step: () => void) => {
       deepest = Math.max(deepest, depth);
       const words = `${short(frame.name)}: ${duration(frame.total)}, ${((100 * frame.total) / root.total).toFixed(1)} %`;
-      const box = h("button", { type: "button", class: `box hue${hue(frame.name)}`, title: words, "aria-label": words, click: step }, short(frame.name, 120));
+      const box = h("button", { type: "button", class: `box hue${hue(frame.name)}`, title: words, "aria-label": words, click: step }, width < NAMED ? "" : short(frame.name, 120));
       box.style.left = `${100 * from}%`;
       box.style.width = `${100 * width}%`;
       box.style.top = `${depth * ROW}px`;

@@ -1,5 +1,5 @@
 // Draws the lanes on a canvas: what it is given, and nothing else.
-import { inUnit } from "../units.ts";
+import { withUnit } from "../units.ts";
 import { share } from "./hits.ts";
 import { HEADER, ROW, rowTop, visible, type Layout, type Placed } from "./layout.ts";
 import { isArea, type Mark, type Marks } from "./model.ts";
@@ -113,13 +113,10 @@ function sides(pen: Pen, { side, width, height, scroll, inks }: Picture, shown: 
       pen.fillRect(0, y + each.height - 1, width, 1);
       pen.fillStyle = inks.quiet;
       pen.fillText(cut(pen, each.lane.label, side - 24), 16, y + Math.min(each.height, ROW + 5) / 2);
-      if (isArea(each.lane)) pen.fillText(cut(pen, `0 – ${inUnit(each.lane.most, each.lane.unit)}${scaleUnit(each.lane.unit)}`, side - 24), 16, y + 32);
+      if (isArea(each.lane)) pen.fillText(cut(pen, `0 – ${withUnit(each.lane.most, each.lane.unit)}`, side - 24), 16, y + 32);
     }
   });
 }
-
-/** What inUnit does not write itself. */
-const scaleUnit = (unit: string): string => (["", "ns", "epoch ns", "bytes", "%"].includes(unit) ? "" : ` ${unit}`);
 
 function lane(pen: Pen, picture: Picture, placed: Placed, wide: number): void {
   const marks = picture.marks.get(placed.lane!.lane) ?? [];

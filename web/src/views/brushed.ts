@@ -8,7 +8,7 @@ import { complaint } from "../complaint.ts";
 import { origin, section, type Context } from "../panel.ts";
 import type { Column, Shown } from "../shown.ts";
 import { table } from "../table.ts";
-import { duration } from "../units.ts";
+import { measured, tick } from "../units.ts";
 
 const SOURCE = "executions";
 const ROWS = 200;
@@ -57,7 +57,7 @@ export function brushed(context: Context): HTMLElement {
           api.marginBottom(42),
           ...(extra as never[]),
         );
-      const time = draw("at_ms", "time since the trace's beginning (ms)", api.sum("duration_us"), "GPU time (us)", [api.yTickFormat("~s")]);
+      const time = draw("at_ms", "time since the trace's beginning", api.sum("duration_us"), "GPU time", [api.xTickFormat(times(1e6)), api.yTickFormat(times(1e3))]);
       const lengths = draw("magnitude", "duration", api.count(), "executions", [api.xTickFormat(power), api.xTicks(6)]);
       const client = makeClient({
         coordinator,
@@ -87,8 +87,9 @@ export function brushed(context: Context): HTMLElement {
 const frame = (words: string, plot: unknown): HTMLElement =>
   h("figure", { class: "scroll" }, h("figcaption", {}, words), h("div", { role: "img", "aria-label": `${words}; the table below has the numbers.` }, h("div", { "aria-hidden": "true" }, plot as HTMLElement)));
 
-/** A power of ten of nanoseconds. */
-const power = (exponent: number): string => duration(10 ** exponent);
+/** Writes ticks: times of which each unit is so many nanoseconds, and powers of ten of nanoseconds. */
+const times = (ns: number) => (value: number, _: number, all: number[]) => tick(value * ns, "ns", all.map((each) => each * ns));
+const power = (exponent: number, _: number, all: number[]) => tick(10 ** exponent, "ns", all.map((each) => 10 ** each));
 
 /**
  * Gives Mosaic's statements the source that they name. What failed or was given up has no answer:
@@ -115,7 +116,7 @@ function summary(data: unknown): HTMLElement {
   const rows = found.toArray();
   const column = (name: string, heading: string, unit: string, factor: number): Column => {
     const values = rows.map((row) => (typeof row[name] === "number" ? (row[name] as number) * factor : row[name]));
-    const cells = values.map((value) => (unit === "ns" ? duration(value as number) : typeof value === "number" ? value.toLocaleString("en") : String(value)));
+    const cells = values.map((value) => (unit === "ns" ? measured(value as number) : typeof value === "number" ? value.toLocaleString("en") : String(value)));
     return { name, heading, unit, is_number: name !== "name", is_label: name === "name", is_chosen: true, cells, values };
   };
   const shown: Shown = {
