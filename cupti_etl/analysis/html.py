@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cupti_etl.analysis.report import Report, Section, Timeline
+from cupti_etl.render.columns import in_words
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.svg import chart
 from cupti_etl.render.table import Shown
@@ -99,8 +100,7 @@ def _section(section: Section, anchor: str) -> Iterator[str]:
         yield '<input type="search" placeholder="filter" aria-label="filter the rows">'
     columns = section.table.columns
     head = "".join(
-        f'<th class="{_class(each)}">{html_text(each.heading.replace("_", " "))}</th>'
-        for each in columns
+        f'<th class="{_class(each)}">{html_text(in_words(each.heading))}</th>' for each in columns
     )
     yield f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>'
     for at, row in enumerate(section.rows):

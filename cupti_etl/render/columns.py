@@ -22,6 +22,19 @@ _BEFORE_WHOSE = 2
 _SHARES_OF = ("kernel_pct", "peak_pct", "roof_pct", "span_pct")
 
 
+# What people say for the end of a name that no other heading can be without.
+_SAID = {"_ns": " time", "_pct": " %", "_bytes": " size", "_per_s": "/s"}
+
+
+def in_words(heading: str) -> str:
+    """A heading where there is room for words: ``idle %`` for ``idle_pct``."""
+    for suffix, said in _SAID.items():
+        if heading.endswith(suffix):
+            heading = heading.removesuffix(suffix) + said
+            break
+    return heading.replace("_", " ")
+
+
 @dataclass(frozen=True)
 class Column:
     """A column of an answer.
@@ -65,12 +78,11 @@ class Shape:
     is_known: bool = False
     chart: Chart | None = None
 
-    @property
-    def subject(self) -> str:
-        """The column that says what a row is about; "" if none is known to."""
-        if self.label is not None:
-            return self.label.column
-        return self.chart.x if self.chart is not None and self.chart.kind == "bars" else ""
+    def is_subject(self, name: str) -> bool:
+        """Whether a column says what a row is about."""
+        if self.label is not None and name == self.label.column:
+            return True
+        return self.chart is not None and self.chart.kind == "bars" and name == self.chart.x
 
     def chosen(self, differ: Sequence[str], *, wide: bool) -> list[Column]:
         """Those to show, the most important first; the label last unless `first` says so.

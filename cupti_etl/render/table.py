@@ -262,7 +262,7 @@ def _column(
         in_unit(value, unit, view.time_unit, begin)
         for value, unit in zip(cells, units, strict=True)
     ]
-    is_label = column.name == form.subject and not numeric
+    is_label = form.is_subject(column.name) and not numeric
     return Shown(column.name, printable(column.heading), texts, numeric, is_label)
 
 

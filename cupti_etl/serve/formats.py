@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
+from cupti_etl.render.columns import in_words
 from cupti_etl.render.csv import write_csv
 from cupti_etl.render.json import json_text, write_json
 from cupti_etl.render.table import Rows, View, table
@@ -61,6 +62,7 @@ def _write_arrow(answered: Answered, out: BinaryIO, codec: str | None = "zstd") 
 def _write_shown(answered: Answered, out: BinaryIO) -> None:
     """The first rows as ``cupti-etl query`` shows them, and the values behind the cells."""
     shown = table(answered.rows, View(wide=True, limit=SHOWN_ROWS))
+    is_known = answered.rows.shape.is_known
     is_empty = not any(each.cells for each in shown.columns)
     told = {
         "part": answered.says,
@@ -69,7 +71,7 @@ def _write_shown(answered: Answered, out: BinaryIO) -> None:
         "columns": [
             {
                 "name": each.name,
-                "heading": each.heading,
+                "heading": in_words(each.heading) if is_known else each.heading,
                 "unit": each.unit,
                 "is_number": each.is_number,
                 "is_label": each.is_label,

@@ -110,5 +110,6 @@ def late(limit_s: float) -> Refused:
     return Refused(
         504,
         f"the answer took longer than {limit_s:g} s",
-        "ask for a part of the trace (from, to, steps), or serve with a larger --time-limit",
+        "ask again, as what was computed is kept; or for a part of the trace (from, to, steps), or "
+        "serve with a larger --time-limit",
     )

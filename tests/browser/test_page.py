@@ -241,3 +241,49 @@ def test_a_finding_leads_to_its_panel(pages: Pages) -> None:
     few = panel.locator("thead th").count()
     panel.get_by_role("button", name=re.compile("All .* columns")).click()
     assert panel.locator("thead th").count() > few
+
+
+def test_what_all_panels_have_in_common_is_said_once(pages: Pages) -> None:
+    view = pages.open("h200")
+    view.ready()
+    assert view.page.get_by_text("Part of the trace:").count() == 1
+    view.go("Memory")
+    absent = view.page.locator(".absent")
+    reasons = absent.locator("> ul > li")
+    assert reasons.count() == len(set(reasons.all_inner_texts())) > 0
+    assert "no PCs were sampled" not in absent.inner_text()
+    view.go("Stalls")
+    assert absent.inner_text().count("no PCs were sampled") == 1
+    assert absent.locator("ul ul li").count() == 4
+
+
+def test_headings_are_words_and_what_a_row_is_about_stays(pages: Pages) -> None:
+    view = pages.open("h200", "#view=kernels", width=390)
+    view.ready()
+    panel = view.page.locator("[data-query=kernel_category]")
+    heads = panel.locator("thead th")
+    assert heads.first.inner_text() == "category"
+    assert "longest name" in heads.all_inner_texts()
+    assert "kernel_rule" in (heads.first.get_attribute("title") or "")
+    cell = view.page.locator("[data-query=kernel_summary] tbody th").first
+    before = cell.bounding_box()
+    cell.evaluate("(cell) => { cell.closest('.scroll').scrollLeft = 100 }")
+    assert cell.bounding_box() == before
+
+
+def test_what_was_not_answered_can_be_asked_again(pages: Pages) -> None:
+    from playwright.sync_api import expect
+
+    view = pages.open("h200", "#view=compare")
+    view.ready()
+    view.page.route("**/arrow/*", lambda route: route.abort())
+    view.page.get_by_role("link", name="Copies").click()
+    said = view.page.get_by_role("alert")
+    expect(said.first).to_contain_text("the server does not answer")
+    view.page.unroute("**/arrow/*")
+    while said.count():
+        said.get_by_role("button", name="Try again").first.click()
+        view.ready()
+    assert view.page.locator("td").count()
+    assert all("ERR_FAILED" in each for each in pages.said)
+    pages.said.clear()

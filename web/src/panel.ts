@@ -16,6 +16,8 @@ export interface Context {
   part: Words;
   /** In which view a query is shown, if in any. */
   viewOf(query: string): string | undefined;
+  /** Says once of which part all answers of the view are, if that is not said elsewhere. */
+  says(part: string): void;
   signal: AbortSignal;
 }
 
@@ -29,18 +31,48 @@ export function partOf(state: State): Words {
   return part;
 }
 
+/** Of which part an answer is, where that is not that of its view. */
+export function told(context: Context, shown: Shown): HTMLElement | null {
+  if (!Object.keys(context.part).length) return shown.part ? h("p", { class: "part" }, `Part of the trace: ${shown.part}.`) : null;
+  context.says(shown.part);
+  return null;
+}
+
+/** Takes a question without an answer from the others: below them it stands with its reason. */
+export function leave(whole: HTMLElement, reason: string): void {
+  whole.hidden = true;
+  whole.dataset.absent = reason;
+  if (whole.parentElement) gather(whole.parentElement);
+}
+
+function gather(view: HTMLElement): void {
+  const of = new Map<string, string[]>();
+  for (const each of view.querySelectorAll<HTMLElement>("[data-absent]")) {
+    const reason = each.dataset.absent!;
+    of.set(reason, [...(of.get(reason) ?? []), each.querySelector("h2")!.textContent!]);
+  }
+  const items = [...of].map(([reason, questions]) => h("li", {}, reason, h("ul", { class: "says" }, ...questions.map((each) => h("li", {}, each)))));
+  view.querySelector(".absent")?.remove();
+  view.append(h("section", { class: "panel absent", "aria-labelledby": "absent" }, h("h2", { id: "absent" }, "Without rows"), h("ul", {}, ...items)));
+}
+
 /** A section with a heading, which says when it is loading and what went wrong. */
 export function section(title: string, says: string, fill: (into: HTMLElement) => Promise<void>, signal: AbortSignal): HTMLElement {
   const id = `panel-${++panels}`;
-  const inside = h("div", { class: "inside" }, h("p", { class: "loading", role: "status" }, "Loading …"));
-  const whole = h("section", { class: "panel", "aria-labelledby": id, "aria-busy": "true" }, h("h2", { id }, title), says && h("p", { class: "says" }, says), inside);
-  const filled = h("div", { class: "inside" });
-  fill(filled)
-    .then(() => inside.replaceWith(filled))
-    .catch((error: unknown) => {
-      if (!signal.aborted) inside.replaceChildren(complaint(error));
-    })
-    .finally(() => whole.setAttribute("aria-busy", "false"));
+  const inside = h("div");
+  const whole = h("section", { class: "panel", "aria-labelledby": id }, h("h2", { id }, title), says && h("p", { class: "says" }, says), inside);
+  function load(): void {
+    const filled = h("div");
+    inside.replaceChildren(h("p", { class: "loading", role: "status" }, "Loading …"));
+    whole.setAttribute("aria-busy", "true");
+    fill(filled)
+      .then(() => inside.replaceChildren(filled))
+      .catch((error: unknown) => {
+        if (!signal.aborted) inside.replaceChildren(complaint(error, load));
+      })
+      .finally(() => whole.setAttribute("aria-busy", "false"));
+  }
+  load();
   return whole;
 }
 
@@ -56,8 +88,7 @@ export function origin(command: string, sql = ""): HTMLElement {
 }
 
 export function notesOf(shown: Shown): HTMLElement[] {
-  const isEmpty = !rowsOf(shown);
-  return shown.notes.slice(isEmpty ? 1 : 0).map((note) => h("p", { class: "note" }, note));
+  return shown.notes.map((note) => h("p", { class: "note" }, note));
 }
 
 export function queryOf(catalogue: Catalogue, name: string): Query {
@@ -92,13 +123,11 @@ export function panel(context: Context, name: string, options: Options = {}): HT
     query.front ? query.doc : "",
     async (into) => {
       const shown = await ask(context, name, options.params);
-      // It is last, and low: what is there is what people came for.
-      whole.classList.toggle("bare", !rowsOf(shown));
+      if (!rowsOf(shown)) return leave(whole, (shown.notes[0] ?? "nothing of the kind was found.").replace(`${name}: `, ""));
       const doc = (column: string) => query.columns.find((each) => each.name === column)?.doc ?? "";
       const drawn = await drawing(context, query, shown, options.chart ?? query.chart);
       into.append(
-        ...(shown.part ? [h("p", { class: "part" }, `Part of the trace: ${shown.part}.`)] : []),
-        ...(drawn ? [drawn] : []),
+        ...[told(context, shown), drawn].filter((each) => each !== null),
         table(shown, title, doc),
         ...notesOf(shown),
         origin(shown.command, query.sql),

@@ -48,12 +48,15 @@ export function shell(root: HTMLElement, client: Client, first: Catalogue, state
     running.abort();
     running = new AbortController();
     document.title = `${view.title} – ${catalogue.traces.join(", ")} – cupti-etl`;
-    main.replaceChildren(h("h1", {}, view.title));
+    const about = h("p", { class: "part", role: "status" });
+    main.replaceChildren(h("h1", {}, view.title), about);
+    // The header says what somebody chose.
+    const says = (text: string): void => void (about.textContent = text && !isChosen(now) ? `Part of the trace: ${text}.` : "");
     // On a narrow screen, the navigation has its own scrolling.
     links[VIEWS.indexOf(view)]?.scrollIntoView({ block: "nearest", inline: "nearest" });
     try {
       const signal = running.signal;
-      main.append(...panels(view, { client, catalogue, store: state, part: usual(view, now), viewOf: (query) => viewOf(query)?.id, signal }));
+      main.append(...panels(view, { client, catalogue, store: state, part: usual(view, now), viewOf: (query) => viewOf(query)?.id, says, signal }));
     } catch (error) {
       main.append(complaint(error));
     }
@@ -61,11 +64,10 @@ export function shell(root: HTMLElement, client: Client, first: Catalogue, state
   }
   /** What a view is about: as the report, the overview leaves out the warm-up unless a part is chosen. */
   function usual(view: View, now: State): Words {
-    const isWhole = now.from === undefined && now.to === undefined;
-    return view.isReport && isWhole && catalogue.has_steady_state ? { steps: "steady" } : partOf(now);
+    return view.isReport && !isChosen(now) && catalogue.has_steady_state ? { steps: "steady" } : partOf(now);
   }
   function chosen(now: State): (Node | string)[] {
-    if (now.from === undefined && now.to === undefined) return [];
+    if (!isChosen(now)) return [];
     const from = now.from === undefined ? "the beginning" : duration(now.from);
     const to = now.to === undefined ? "the end" : duration(now.to);
     const all = h("button", { type: "button", click: () => state.set({ from: undefined, to: undefined }) }, "Whole trace");
@@ -93,6 +95,8 @@ export function shell(root: HTMLElement, client: Client, first: Catalogue, state
   state.subscribe(draw);
   draw(state.get());
 }
+
+const isChosen = (now: State): boolean => now.from !== undefined || now.to !== undefined;
 
 /** Scrolls to the panel of a query, and again while those above it grow, until somebody scrolls. */
 function pointTo(main: HTMLElement, query: string, signal: AbortSignal): void {

@@ -10,7 +10,8 @@ const LONGEST = 60;
 
 export function table(answer: Shown, caption: string, doc: (name: string) => string = () => ""): HTMLElement {
   // What a row is of comes first: it stays in view where the rest is scrolled.
-  const all = [...answer.columns].sort((a, b) => Number(b.is_label) - Number(a.is_label) || Number(b.is_chosen) - Number(a.is_chosen));
+  const label = answer.columns.find((column) => column.is_label);
+  const all = [...answer.columns].sort((a, b) => Number(b === label) - Number(a === label) || Number(b.is_chosen) - Number(a.is_chosen));
   const count = rowsOf(answer);
   if (!count) return h("p", { class: "empty" }, answer.notes[0] ?? "No rows.");
   const few = all.filter((column) => column.is_chosen);
@@ -19,10 +20,12 @@ export function table(answer: Shown, caption: string, doc: (name: string) => str
   let sorted = "";
   let isUp = false;
   let limit = FEW;
+  // A heading is in words; who asks with SQL needs the column's name.
+  const told = (name: string) => `${name}${doc(name) && `: ${doc(name)}`}`;
   const body = h("tbody");
   const heads = all.map((column) => {
     const button = h("button", { type: "button", class: "sort", click: () => sortBy(column) }, column.heading);
-    return h("th", { scope: "col", class: column.is_number ? "number" : undefined, title: doc(column.name) || undefined }, button);
+    return h("th", { scope: "col", class: column === label ? "label" : column.is_number ? "number" : undefined, title: told(column.name) }, button);
   });
   const head = h("tr");
   const wide = h("button", { type: "button", "aria-pressed": "false", click: () => widen() }, `All ${all.length} columns`);
@@ -87,7 +90,7 @@ function line(columns: Column[], row: number): HTMLElement {
 
 /** A name can have 64 KiB; nobody reads so much in a cell. */
 export const short = (text: string, most = 300): string =>
-  text.length > most ? `${text.slice(0, most / 2)} … ${text.slice(-most / 2)}` : text;
+  text.length > most ? `${text.slice(0, most / 2)}…${text.slice(-most / 2)}` : text;
 
 /** Numbers of rows by the values of a column; what has none is last. */
 export function sortedRows(column: Column, isUp: boolean): number[] {

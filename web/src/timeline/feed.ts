@@ -47,6 +47,12 @@ export class Feed {
     return this.#cache.standIn(want);
   }
 
+  /** Lets what failed be asked for again. */
+  again(): void {
+    this.#failed = "";
+    this.told();
+  }
+
   stop(): void {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;

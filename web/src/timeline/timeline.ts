@@ -3,7 +3,7 @@ import type { Source } from "../client.ts";
 import { h } from "../dom.ts";
 import { complaint } from "../complaint.ts";
 import type { Selected, State, StateStore } from "../state.ts";
-import { duration, inUnit } from "../units.ts";
+import { duration, withUnit } from "../units.ts";
 import { details, summary } from "./details.ts";
 import { AXIS, draw, type Arrow } from "./draw.ts";
 import { Feed } from "./feed.ts";
@@ -18,16 +18,19 @@ import { search, type Found } from "./search.ts";
 
 export function mountTimeline(root: HTMLElement, client: Source, state: StateStore): { destroy(): void } {
   const stop = new AbortController();
-  root.replaceChildren(h("p", { class: "loading" }, "Loading …"));
-  client.rows("timeline_lane", {}, stop.signal).then(
-    (table) => {
-      const lanes = readLanes(table);
-      if (stop.signal.aborted) return;
-      if (lanes.length === 0) root.replaceChildren(h("p", { class: "empty" }, "The trace has nothing to show over time."));
-      else show(root, client, state, lanes, stop.signal);
-    },
-    (error) => stop.signal.aborted || root.replaceChildren(complaint(error)),
-  );
+  function load(): void {
+    root.replaceChildren(h("p", { class: "loading" }, "Loading …"));
+    client.rows("timeline_lane", {}, stop.signal).then(
+      (table) => {
+        const lanes = readLanes(table);
+        if (stop.signal.aborted) return;
+        if (lanes.length === 0) root.replaceChildren(h("p", { class: "empty" }, "The trace has nothing to show over time."));
+        else show(root, client, state, lanes, stop.signal);
+      },
+      (error) => stop.signal.aborted || root.replaceChildren(complaint(error, load)),
+    );
+  }
+  load();
   return { destroy: () => stop.abort() };
 }
 
@@ -65,7 +68,7 @@ function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[
   const pen = canvas.getContext("2d")!;
   const folded = new Set<string>();
   const feed = new Feed(client, end, (error) => {
-    wrong.replaceChildren(...(error === undefined ? [] : [complaint(error)]));
+    wrong.replaceChildren(...(error === undefined ? [] : [complaint(error, () => feed.again())]));
     later();
   });
   let layout = layOut(lanes, folded);
@@ -166,7 +169,7 @@ function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[
     arrows = [];
     panel.hidden = false;
     if (mark.label === null || isArea(lane)) {
-      const text = isArea(lane) ? `${lane.label}: ${inUnit(mark.value, lane.unit)} ${lane.unit}` : summary(lane, mark);
+      const text = isArea(lane) ? `${lane.label}: ${withUnit(mark.value, lane.unit)}` : summary(lane, mark);
       panel.replaceChildren(h("p", {}, text), h("button", { type: "button", click: () => act({ kind: "fit" }) }, "Zoom in to it"));
     } else {
       const labelOf = (of: number) => laneOf(of)?.label ?? "";
@@ -259,7 +262,7 @@ function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[
         const at = under(x, y);
         tip.hidden = !at;
         if (!at) return;
-        tip.textContent = isArea(at.lane) ? `${at.lane.label}: ${inUnit(at.mark.value, at.lane.unit)} ${at.lane.unit}` : summary(at.lane, at.mark);
+        tip.textContent = isArea(at.lane) ? `${at.lane.label}: ${withUnit(at.mark.value, at.lane.unit)}` : summary(at.lane, at.mark);
         tip.style.left = `${Math.min(x + 12, Math.max(0, width - 320))}px`;
         tip.style.top = `${y + 16}px`;
       },

@@ -2,12 +2,12 @@
 import { chart } from "../chart.ts";
 import type { Words } from "../client.ts";
 import { h } from "../dom.ts";
-import { origin, section, type Context } from "../panel.ts";
+import { origin, section, told, type Context } from "../panel.ts";
 import { rowsOf, type Shown } from "../shown.ts";
 import { format } from "../state.ts";
 import { table } from "../table.ts";
 
-async function told(context: Context, address: string, part: Words): Promise<Shown> {
+async function asked(context: Context, address: string, part: Words): Promise<Shown> {
   return context.client.json<Shown>(`${address}?${new URLSearchParams({ ...part, format: "shown" })}`, context.signal);
 }
 
@@ -16,7 +16,7 @@ export function findings(context: Context): HTMLElement {
     "What could be saved?",
     "At most; findings can be of the same time, so they do not add up.",
     async (into) => {
-      const shown = await told(context, "/findings", context.part);
+      const shown = await asked(context, "/findings", context.part);
       const of = (name: string, at: number) => shown.columns.find((column) => column.name === name)?.cells[at] ?? "";
       const items = Array.from({ length: rowsOf(shown) }, (_, at) => {
         const query = of("query", at);
@@ -31,7 +31,7 @@ export function findings(context: Context): HTMLElement {
         );
       });
       into.append(
-        ...(shown.part ? [h("p", { class: "part" }, `Part of the trace: ${shown.part}.`)] : []),
+        told(context, shown) ?? "",
         items.length ? h("ol", { class: "findings" }, ...items) : h("p", { class: "empty" }, shown.notes[0] ?? "None."),
         origin(shown.command),
       );
@@ -60,7 +60,7 @@ export function compared(context: Context): HTMLElement {
     title,
     `From ${before} to ${after}: steps and their parts, modules, operators, and kernels by launch shape.`,
     async (into) => {
-      const shown = await told(context, "/compare", {});
+      const shown = await asked(context, "/compare", {});
       const drawn = chart(shown, { kind: "bars", x: "name", y: "change_ns" }, context.catalogue.begin_ns);
       into.append(...shown.notes.map((note) => h("p", { class: "note" }, note)), ...(drawn ? [drawn] : []), table(shown, title), origin(shown.command));
     },

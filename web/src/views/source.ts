@@ -58,9 +58,9 @@ export function source(context: Context): HTMLElement {
     async (into) => {
       const rows = await context.client.rows("line_stall", {}, context.signal, context.part);
       const files = filesOf(rows);
-      whole.classList.toggle("bare", !files.size);
       if (!files.size) {
-        into.append(h("p", { class: "empty" }, "No sampled line is known; the panels below say why."));
+        // The panel of the same rows says why.
+        whole.hidden = true;
         return;
       }
       const all = told(rows);
