@@ -12,7 +12,7 @@ from cupti_etl.analysis.report import Report, Section, Timeline
 from cupti_etl.render.columns import in_words
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.svg import chart
-from cupti_etl.render.table import Shown
+from cupti_etl.render.table import Shown, label_first
 from cupti_etl.render.values import duration
 
 _HERE = Path(__file__).parent
@@ -98,7 +98,7 @@ def _section(section: Section, anchor: str) -> Iterator[str]:
         yield drawn and f'<div class="scroll">{drawn}</div>'
     if len(section.rows) > _FILTERED:
         yield '<input type="search" placeholder="filter" aria-label="filter the rows">'
-    columns = section.table.columns
+    columns = label_first(section.table.columns)
     head = "".join(
         f'<th class="{_class(each)}">{html_text(in_words(each.heading))}</th>' for each in columns
     )
@@ -142,8 +142,8 @@ def _timeline(timeline: Timeline) -> Iterator[str]:
         '<p><button id="zoom-in">zoom in</button> <button id="zoom-out">zoom out</button>'
         ' <button id="zoom-all">all</button> <small id="timeline-said"></small></p>'
         '<canvas role="img" aria-label="how busy each GPU was over time"></canvas>'
-        "<p><small>Drag to move; double-click, or turn the wheel with Shift or Ctrl, to zoom."
-        "</small></p>"
+        '<p class="drag"><small>Drag to move; double-click, or turn the wheel with Shift or Ctrl,'
+        " to zoom.</small></p>"
         f'<script type="application/json" id="timeline-data">{embedded}</script></section>'
     )
 

@@ -46,6 +46,7 @@ if (canvas) {
   const [top, lane, gap, left] = [18, 54, 22, 56];
   let [from, to] = [0, data.span];
   const nice = (ns) => {
+    if (Math.round(ns) === 0) return "0";
     for (const [unit, size] of [["s", 1e9], ["ms", 1e6], ["us", 1e3]]) {
       if (Math.abs(ns) >= size) return `${+(ns / size).toPrecision(4)} ${unit}`;
     }
@@ -106,8 +107,8 @@ if (canvas) {
       at.restore();
     });
     at.fillStyle = colours();
-    at.fillText(`+${nice(from)}`, left, 12);
-    const end = `+${nice(to)}`;
+    at.fillText(nice(from), left, 12);
+    const end = nice(to);
     at.fillText(end, width - at.measureText(end).width, 12);
     said.textContent = `${nice(to - from)} of ${nice(data.span)}; a column is ${nice(chosen.bucket)}`;
   };

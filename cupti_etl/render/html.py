@@ -8,12 +8,13 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import begin_ns
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.labels import processes
-from cupti_etl.render.table import Ask, Rows, View, table
+from cupti_etl.render.table import Ask, Rows, View, label_first, table
 from cupti_etl.render.text import IN_SHELL, Ways, notes
 from cupti_etl.render.values import duration, number
 
 _NUMBER = ' style="text-align: right; white-space: nowrap"'
 _TEXT = ' style="text-align: left"'
+_LABEL = ' style="text-align: left; min-width: 11rem; overflow-wrap: anywhere"'
 # More processes or tables than a person reads.
 _MOST = 12
 
@@ -25,10 +26,11 @@ _PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 :root {{ color-scheme: light dark; }}
 body {{ font: 15px/1.5 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1rem; }}
 body {{ max-width: 76rem; }}
-h1, td {{ overflow-wrap: anywhere; }}
+h1 {{ overflow-wrap: anywhere; }}
 section {{ overflow-x: auto; }}
 table {{ border-collapse: collapse; font-size: 13px; }}
-td, th {{ padding: .2rem .7rem .2rem 0; border-bottom: 1px solid #8884; vertical-align: bottom; }}
+td, th {{ padding: .2rem .7rem .2rem 0; border-bottom: 1px solid #8884; vertical-align: baseline; }}
+@media print {{ td, th {{ font-size: 9px; padding-right: .3rem; }} }}
 </style></head><body>
 <h1>{title}</h1>
 {body}
@@ -61,13 +63,11 @@ def table_page(rows: Rows, view: View) -> str:
 def table_html(rows: Rows, view: View, ways: Ways = IN_SHELL) -> str:
     """A table, and below it what is left out, and how to see it."""
     shown = table(rows, view)
-    styles = [_NUMBER if column.is_number else _TEXT for column in shown.columns]
+    columns = label_first(shown.columns)
+    styles = [_LABEL if each.is_label else _NUMBER if each.is_number else _TEXT for each in columns]
     lines = [
-        _row("th", [column.heading for column in shown.columns], styles),
-        *(
-            _row("td", row, styles)
-            for row in zip(*(column.cells for column in shown.columns), strict=True)
-        ),
+        _row("th", [each.heading for each in columns], styles),
+        *(_row("td", row, styles) for row in zip(*(each.cells for each in columns), strict=True)),
     ]
     said = "<br>".join(map(html_text, notes(shown, shown.hidden, ways)))
     return f"<table>{''.join(lines)}</table>{f'<p><small>{said}</small></p>' if said else ''}"

@@ -19,7 +19,7 @@ _COLOURS = (_COLOUR, "#d1495b", "#edae49", "#3d6fb6", "#8e5ba6", "#7a7a7a")
 _PARTS = ("#3d6fb6", "#edae49", "#d1495b", "#2a7f62", "#8e5ba6", "#5fb4c9", "#c47a3d", "#b0b0b0")
 _MOST_BARS = 15
 # A longer name is cut in the middle: where names are alike they differ at their ends.
-_LETTERS = 46
+_LETTERS = 40
 
 
 def chart(query: Query, shown: Table, rows: Sequence[Mapping[str, Any]]) -> str:
@@ -157,4 +157,4 @@ def _text(x: float, y: float, text: str) -> str:
 
 
 def _within(text: str) -> str:
-    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 18]}…{text[-17:]}"
+    return text if len(text) <= _LETTERS else f"{text[: _LETTERS - 20]}…{text[-19:]}"

@@ -174,6 +174,12 @@ def table(rows: Rows, view: View) -> Table:
     return Table(_headed(columns, {each.name for each in form.columns}), hidden, more)
 
 
+def label_first(columns: Sequence[Shown]) -> list[Shown]:
+    """What a row is about before its numbers, where what has no room is scrolled and not cut."""
+    label = next((each for each in columns if each.is_label), None)
+    return sorted(columns, key=lambda each: each is not label)
+
+
 def whose(shown: Table) -> list[str]:
     """Of each row in words whose it is, such as ``GPU 1``; "" where all are of one."""
     told = [each for each in shown.columns if each.name in WHOSE]

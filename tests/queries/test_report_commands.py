@@ -114,6 +114,18 @@ def test_what_is_too_wide_for_a_narrow_window_is_scrolled_to(tmp_path: Path) -> 
     assert set(before) == {'<div class="scroll">'}
 
 
+def test_a_page_says_what_a_row_is_about_first_and_in_words(tmp_path: Path) -> None:
+    path = write_trace(
+        tmp_path / "run", kernel="device_id start_ns end_ns name\n0 0 10 a\n0 20 40 b"
+    )
+    page = tmp_path / "run.html"
+    invoke("report", str(path), "-o", str(page))
+    text = page.read_text()
+    kernels = text.split("<h2>Which kernels took most time")[1]
+    assert re.findall("<th [^>]*>([^<]*)", kernels)[:2] == ["name", "percent"]
+    assert ">exposed communication</th>" in text
+
+
 def test_a_report_of_several_traces_names_them(tmp_path: Path) -> None:
     paths = [
         str(write_trace(tmp_path / name, kernel=f"start_ns end_ns name\n{at} 9 k"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import get_args
 
@@ -28,6 +29,7 @@ def test_a_result_is_a_table_of_what_people_want_first(trace: MakeTrace) -> None
     assert "99.7 %" in page
     assert "&lt;script&gt;" in page
     assert "<script" not in page
+    assert re.findall("<th[^>]*>([^<]*)", page)[:2] == ["name", "percent"]
     assert "columns not shown: p95_ns" in page
     assert ".show(wide=True) shows them" in page
 

@@ -8,7 +8,7 @@ import pytest
 from support.trace import MakeTrace
 
 from cupti_etl.errors import UsageError
-from cupti_etl.render.columns import Column
+from cupti_etl.render.columns import Column, in_words
 from cupti_etl.render.narrow import Narrowing, narrow
 from cupti_etl.render.table import Shown, View, table
 from cupti_etl.render.text import drawn, fit, lines_within
@@ -232,3 +232,9 @@ def test_operators_that_used_no_gpu_have_the_time_of_the_host_by_which_they_are_
         ["0", "0", "1", "20", "ns", "40", "ns", "aten::linear"],
         ["0", "0", "1", "20", "ns", "20", "ns", "aten::addmm"],
     ]
+
+
+def test_a_heading_in_words() -> None:
+    names = ("idle_pct", "gpu_ns", "exposed_communication", "tflops_per_s", "name")
+    words = ["idle %", "gpu time", "exposed communication", "tflops/s", "name"]
+    assert [in_words(name) for name in names] == words
