@@ -12,7 +12,7 @@ from cupti_etl.analysis.report import Report, Section, Timeline
 from cupti_etl.render.columns import in_words
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.svg import chart
-from cupti_etl.render.table import Shown, label_first
+from cupti_etl.render.table import Shown, subject_first
 from cupti_etl.render.values import duration
 
 _HERE = Path(__file__).parent
@@ -98,7 +98,7 @@ def _section(section: Section, anchor: str) -> Iterator[str]:
         yield drawn and f'<div class="scroll">{drawn}</div>'
     if len(section.rows) > _FILTERED:
         yield '<input type="search" placeholder="filter" aria-label="filter the rows">'
-    columns = label_first(section.table.columns)
+    columns = subject_first(section.table.columns)
     head = "".join(
         f'<th class="{_class(each)}">{html_text(in_words(each.heading))}</th>' for each in columns
     )

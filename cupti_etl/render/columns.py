@@ -78,11 +78,12 @@ class Shape:
     is_known: bool = False
     chart: Chart | None = None
 
-    def is_subject(self, name: str) -> bool:
-        """Whether a column says what a row is about."""
-        if self.label is not None and name == self.label.column:
-            return True
-        return self.chart is not None and self.chart.kind == "bars" and name == self.chart.x
+    @property
+    def subject(self) -> str:
+        """The column that says what a row is about; "" if none is known to."""
+        if self.chart is not None and self.chart.kind == "bars":
+            return self.chart.x
+        return self.label.column if self.label is not None else ""
 
     def chosen(self, differ: Sequence[str], *, wide: bool) -> list[Column]:
         """Those to show, the most important first; the label last unless `first` says so.

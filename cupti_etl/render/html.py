@@ -8,7 +8,7 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import begin_ns
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.labels import processes
-from cupti_etl.render.table import Ask, Rows, View, label_first, table
+from cupti_etl.render.table import Ask, Rows, View, subject_first, table
 from cupti_etl.render.text import IN_SHELL, Ways, notes
 from cupti_etl.render.values import duration, number
 
@@ -63,7 +63,7 @@ def table_page(rows: Rows, view: View) -> str:
 def table_html(rows: Rows, view: View, ways: Ways = IN_SHELL) -> str:
     """A table, and below it what is left out, and how to see it."""
     shown = table(rows, view)
-    columns = label_first(shown.columns)
+    columns = subject_first(shown.columns)
     styles = [_LABEL if each.is_label else _NUMBER if each.is_number else _TEXT for each in columns]
     lines = [
         _row("th", [each.heading for each in columns], styles),

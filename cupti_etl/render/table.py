@@ -16,7 +16,7 @@ from cupti_etl.queries.choose import begin_ns
 from cupti_etl.queries.header import Label
 from cupti_etl.render.columns import PROCESS, WHOSE, Column, Shape
 from cupti_etl.render.labels import FULL, MANGLED, label_rows, processes
-from cupti_etl.render.values import NOTHING, in_unit, one_line, plain
+from cupti_etl.render.values import NOTHING, has_fraction, in_unit, one_line, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,10 +113,11 @@ class Shown:
         heading: what stands above it.
         cells: texts.
         is_number: stands to the right, and is never cut.
-        is_label: says what the rows are about.
+        is_label: has names, which are cut where there is no room.
         values: of which the cells are made.
         unit: of the values, as a header says it.
         is_chosen: is among those that are shown unless all are asked for.
+        is_subject: says what a row is about.
     """
 
     name: str
@@ -127,6 +128,7 @@ class Shown:
     values: Sequence[Any] = ()
     unit: str = "1"
     is_chosen: bool = True
+    is_subject: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,7 @@ def table(rows: Rows, view: View) -> Table:
             values=values[each.name],
             unit=each.unit,
             is_chosen=each.name in usual,
+            is_subject=each.name == form.subject,
         )
         for each in in_view
     ]
@@ -174,10 +177,9 @@ def table(rows: Rows, view: View) -> Table:
     return Table(_headed(columns, {each.name for each in form.columns}), hidden, more)
 
 
-def label_first(columns: Sequence[Shown]) -> list[Shown]:
+def subject_first(columns: Sequence[Shown]) -> list[Shown]:
     """What a row is about before its numbers, where what has no room is scrolled and not cut."""
-    label = next((each for each in columns if each.is_label), None)
-    return sorted(columns, key=lambda each: each is not label)
+    return sorted(columns, key=lambda each: not each.is_subject)
 
 
 def whose(shown: Table) -> list[str]:
@@ -264,11 +266,12 @@ def _column(
     else:
         units = [column.unit] * len(cells)
     begin = facts.begin_ns if column.unit == "epoch ns" else 0
+    is_fraction = len(set(units)) == 1 and has_fraction(cells)
     texts = [
-        in_unit(value, unit, view.time_unit, begin)
+        in_unit(value, unit, view.time_unit, begin, is_fraction=is_fraction)
         for value, unit in zip(cells, units, strict=True)
     ]
-    is_label = form.is_subject(column.name) and not numeric
+    is_label = form.label is None and column.name == form.subject and not numeric
     return Shown(column.name, printable(column.heading), texts, numeric, is_label)
 
 

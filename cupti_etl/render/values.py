@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -51,22 +52,33 @@ def moment(ns: int, begin_ns: int, unit: str = "auto") -> str:
     return f"{since / 1e6:+,.3f} ms" if abs(since) < 10**9 else f"{since / 1e9:+,.6f} s"
 
 
-def number(value: int | float | Decimal) -> str:
-    """A number of anything else."""
+def number(value: int | float | Decimal, *, is_fraction: bool = False) -> str:
+    """A number of anything else.
+
+    Args:
+        value: the number.
+        is_fraction: whether it stands among some with digits behind the point, and has them, too.
+    """
     if isinstance(value, Decimal):
-        value = int(value) if value == value.to_integral_value() else float(value)
+        is_whole = value == value.to_integral_value() and not is_fraction
+        value = int(value) if is_whole else float(value)
     if isinstance(value, int):
         return f"{value:,}"
     if not math.isfinite(value):
         return str(value)
-    if value == int(value) and abs(value) < 10**15:
+    if value == int(value) and abs(value) < 10**15 and not (is_fraction and value):
         return f"{int(value):,}"
-    if abs(value) >= 10**6:
-        return f"{value:,.0f}"
-    return f"{value:,.2f}" if abs(value) >= 0.1 else f"{value:.3g}"
+    return _three_digits(value) if abs(value) >= 0.0995 else f"{value:.3g}"
 
 
-def in_unit(value: Any, unit: str, time_unit: str = "auto", begin_ns: int = 0) -> str:
+def has_fraction(values: Iterable[Any]) -> bool:
+    """Whether a number among them has digits behind the point."""
+    return any(isinstance(each, (float, Decimal)) and each % 1 != 0 for each in values)
+
+
+def in_unit(
+    value: Any, unit: str, time_unit: str = "auto", begin_ns: int = 0, *, is_fraction: bool = False
+) -> str:
     """A value in the unit that a header gives its column."""
     if value is None:
         return NOTHING
@@ -84,7 +96,7 @@ def in_unit(value: Any, unit: str, time_unit: str = "auto", begin_ns: int = 0) -
         return percentage(float(value))
     if unit == "epoch ns":
         return moment(int(value), begin_ns, time_unit)
-    return number(value)
+    return number(value, is_fraction=is_fraction)
 
 
 def plain(value: Any) -> str:

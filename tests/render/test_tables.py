@@ -238,3 +238,10 @@ def test_a_heading_in_words() -> None:
     names = ("idle_pct", "gpu_ns", "exposed_communication", "tflops_per_s", "name")
     words = ["idle %", "gpu time", "exposed communication", "tflops/s", "name"]
     assert [in_words(name) for name in names] == words
+
+
+def test_numbers_have_three_digits_and_a_column_has_one_form(trace: MakeTrace) -> None:
+    opened = trace(kernel="start_ns end_ns name\n0 10 k")
+    rows = opened.sql("SELECT unnest([986.98, 1.0, 0.00417, 0.0]) AS rate, 2.0 AS runs")
+    cells = {each.name: list(each.cells) for each in table(rows, View()).columns}
+    assert cells == {"rate": ["987", "1.00", "0.00417", "0"], "runs": ["2"] * 4}
