@@ -276,14 +276,40 @@ def test_what_was_not_answered_can_be_asked_again(pages: Pages) -> None:
 
     view = pages.open("h200", "#view=compare")
     view.ready()
-    view.page.route("**/arrow/*", lambda route: route.abort())
-    view.page.get_by_role("link", name="Copies").click()
+    asks = re.compile("/(arrow|sql)")
+    view.page.route(asks, lambda route: route.abort())
+    view.page.get_by_role("link", name="Kernels").click()
     said = view.page.get_by_role("alert")
     expect(said.first).to_contain_text("the server does not answer")
-    view.page.unroute("**/arrow/*")
-    while said.count():
-        said.get_by_role("button", name="Try again").first.click()
-        view.ready()
-    assert view.page.locator("td").count()
+    expect(view.page.locator("[aria-busy=true]")).to_have_count(0)
+    view.page.unroute(asks)
+    # One asks for all panels.
+    said.get_by_role("button", name="Try again").first.click()
+    view.ready()
+    assert said.count() == 0
+    assert executions(view) == KERNELS
     assert all("ERR_FAILED" in each for each in pages.said)
     pages.said.clear()
+
+
+def test_the_timeline_says_what_is_pointed_at(pages: Pages) -> None:
+    from playwright.sync_api import expect
+
+    view = pages.open("h200", "#view=timeline")
+    view.ready()
+    canvas = view.page.locator("canvas")
+    box = canvas.bounding_box()
+    tip = view.page.locator(".tip")
+    places = [(at / 20, row) for row in (55, 78) for at in range(4, 20)]
+    for across, down in places:
+        view.page.mouse.move(box["x"] + across * box["width"], box["y"] + down)
+        if tip.is_visible():
+            break
+    assert re.search(r"(gaps|activities) \(.*\), busy|: .* from", tip.inner_text())
+    view.page.mouse.down()
+    view.page.mouse.move(box["x"] + box["width"] / 2 + 40, box["y"] + down, steps=4)
+    assert not tip.is_visible()
+    view.page.mouse.up()
+    expect(view.page).to_have_url(re.compile("from="))
+    view.page.get_by_role("button", name="Table").click()
+    assert view.page.get_by_role("columnheader").all_inner_texts() == ["Lane", "Count", "Busy"]

@@ -60,6 +60,8 @@ function gather(view: HTMLElement): void {
 export function section(title: string, says: string, fill: (into: HTMLElement) => Promise<void>, signal: AbortSignal): HTMLElement {
   const id = `panel-${++panels}`;
   const inside = h("div");
+  // What keeps one panel from its answer does so for the others: they are asked again together.
+  const again = () => whole.parentElement?.querySelectorAll(".panel").forEach((each) => each.dispatchEvent(new Event("again")));
   const whole = h("section", { class: "panel", "aria-labelledby": id }, h("h2", { id }, title), says && h("p", { class: "says" }, says), inside);
   function load(): void {
     const filled = h("div");
@@ -68,7 +70,9 @@ export function section(title: string, says: string, fill: (into: HTMLElement) =
     fill(filled)
       .then(() => inside.replaceChildren(filled))
       .catch((error: unknown) => {
-        if (!signal.aborted) inside.replaceChildren(complaint(error, load));
+        if (signal.aborted) return;
+        inside.replaceChildren(complaint(error, again));
+        whole.addEventListener("again", load, { once: true });
       })
       .finally(() => whole.setAttribute("aria-busy", "false"));
   }

@@ -14,12 +14,16 @@ export interface Asks {
   labelOf: (lane: number) => string;
 }
 
+/** What a lane has, by its content. */
+const WHAT: Record<string, string> = { stream: "activities", idle: "gaps", api: "calls", range: "ranges", python: "functions" };
+
 /** What is known without asking. */
 export function summary(lane: Lane, mark: Mark): string {
   const where = `${lane.section}, ${lane.label}`;
   const when = `${duration(mark.end - mark.start)} from ${moment(mark.start)}`;
   if (mark.label !== null) return `${mark.label}: ${when}; ${where}`;
-  return `${mark.items.toLocaleString("en")} things (${mark.category}), busy ${duration(mark.busy)} in ${when}; ${where}`;
+  const of = mark.category && ` (${mark.category})`;
+  return `${mark.items.toLocaleString("en")} ${WHAT[lane.content] ?? "rows"}${of}, busy ${duration(mark.busy)} of the ${when}; ${where}`;
 }
 
 /** Fills the panel and gives the arrows of the thing. */
@@ -29,7 +33,7 @@ export async function details(panel: HTMLElement, lane: Lane, mark: Mark, asks: 
   const rows = h("div", { class: "scroll" }, h("p", { class: "loading" }, "Loading …"));
   const ways = h("p", { class: "ways" });
   panel.replaceChildren(
-    h("h2", {}, mark.label ?? "Things"),
+    h("h2", {}, mark.label ?? lane.label),
     h("p", { class: "says" }, summary(lane, mark)),
     ways,
     rows,
@@ -56,7 +60,7 @@ export async function details(panel: HTMLElement, lane: Lane, mark: Mark, asks: 
 function table(rows: Record<string, unknown>[]): HTMLElement {
   if (rows.length === 0) return h("p", { class: "empty" }, "There is no row of this time in the lane's source.");
   const body = rows.flatMap((row) => Object.entries(row).filter(([, value]) => value !== null && value !== undefined));
-  return h("table", {}, h("tbody", {}, ...body.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "text" }, shown(name, value))))));
+  return h("table", {}, h("tbody", {}, ...body.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", { class: "whole" }, shown(name, value))))));
 }
 
 function shown(name: string, value: unknown): string {

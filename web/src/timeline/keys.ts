@@ -37,9 +37,9 @@ const ACTIONS: Record<string, Action> = {
 export const HELP: [string, string][] = [
   ["W, S", "zoom in, out (also Ctrl and the wheel)"],
   ["A, D", "move left, right (also Shift and the wheel)"],
-  ["←, →", "previous, next thing of the lane"],
+  ["←, →", "select the one before, after it in the lane"],
   ["↑, ↓", "scroll the lanes"],
-  ["F", "show the selected thing, or the chosen range"],
+  ["F", "zoom in to what is selected, or to the chosen range"],
   ["drag", "choose a range, which the other views show too"],
   ["double click, 0", "show the whole trace"],
   ["/", "search; Enter goes to the next"],

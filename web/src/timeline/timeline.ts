@@ -58,7 +58,7 @@ function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[
     button("−", "Zoom out", { kind: "zoom", factor: 2 }),
     button("←", "Move left", { kind: "pan", share: -0.4 }),
     button("→", "Move right", { kind: "pan", share: 0.4 }),
-    button("Whole trace", "Show the whole trace", { kind: "reset" }),
+    button("Fit", "Fit the whole trace", { kind: "reset" }),
     h("button", { type: "button", "aria-expanded": "false", click: tabled }, "Table"),
     button("?", "Keys", { kind: "help" }),
     ...finder.elements,
@@ -233,8 +233,8 @@ function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[
       const texts = [sum((mark) => mark.items).toLocaleString("en"), isArea(lane) ? "" : duration(sum((mark) => mark.busy))];
       return h("tr", {}, h("th", { scope: "row" }, `${lane.section}, ${lane.label}`), ...texts.map((text) => h("td", { class: "number" }, text)));
     });
-    const heads = ["Lane", "Things", "Busy"].map((text) => h("th", { scope: "col" }, text));
-    alternative.replaceChildren(h("table", {}, h("caption", {}, "The lanes that are to be seen"), h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...cells)));
+    const heads = ["Lane", "Count", "Busy"].map((text, at) => h("th", { scope: "col", class: at ? "number" : undefined }, text));
+    alternative.replaceChildren(h("table", {}, h("caption", {}, "Visible lanes"), h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...cells)));
   }
 
   listen(
@@ -245,6 +245,7 @@ function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[
       pan: (pixels) => move(pan(span, pixels / wide(), end)),
       brush(from, to, isDone) {
         const [a, b] = [from, to].sort((one, other) => one - other).map((x) => Math.min(Math.max(time(x), 0), end));
+        tip.hidden = true;
         dragged = isDone ? undefined : { from: a!, to: b! };
         if (isDone) tell({ from: Math.round(a!), to: Math.round(b!) });
         later();

@@ -35,11 +35,12 @@ export function brushed(context: Context): HTMLElement {
     async (into) => {
       const from = source(context);
       const rows = h("div", { "aria-live": "polite" });
-      let stop = (): void => undefined;
-      const hasFailed = new Promise<void>((resolve) => (stop = resolve));
+      // At first it is the panel that failed, and later the part that was chosen.
+      let stop = (_: unknown): void => undefined;
+      const failed = new Promise<never>((_, reject) => (stop = reject));
       const fail = (error: unknown) => {
         rows.replaceChildren(complaint(error));
-        stop();
+        stop(error);
       };
       const coordinator = new vg.Coordinator(connector(context, from, fail), { logger: null as never, preagg: { enabled: false }, cache: true });
       const api = vg.createAPIContext({ coordinator });
@@ -78,7 +79,7 @@ export function brushed(context: Context): HTMLElement {
         rows,
         origin(`cupti-etl sql ${context.catalogue.traces.join(" ")} "FROM kernel_named"`, from),
       );
-      await Promise.race([client.pending, hasFailed]);
+      await Promise.race([client.pending, failed]);
     },
     context.signal,
   );
