@@ -74,7 +74,7 @@ def _write_shown(answered: Answered, out: BinaryIO) -> None:
                 "heading": in_words(each.heading) if is_known else each.heading,
                 "unit": each.unit,
                 "is_number": each.is_number,
-                "is_label": each.is_label or each.is_subject,
+                "is_label": each.is_label or (each.is_subject and not each.is_number),
                 "is_chosen": each.is_chosen,
                 "cells": each.cells,
                 "values": [_safe(value) for value in each.values],

@@ -93,6 +93,7 @@ function axis(pen: Pen, { side, width, inks }: Picture, at: { x: number; label: 
 }
 
 function sides(pen: Pen, { side, width, height, scroll, inks }: Picture, shown: Placed[]): void {
+  const left = side < 150 ? 8 : 16;
   clipped(pen, 0, AXIS, width, height - AXIS, () => {
     pen.fillStyle = inks.ground;
     pen.fillRect(0, AXIS, side, height);
@@ -112,8 +113,9 @@ function sides(pen: Pen, { side, width, height, scroll, inks }: Picture, shown: 
       pen.fillStyle = inks.line;
       pen.fillRect(0, y + each.height - 1, width, 1);
       pen.fillStyle = inks.quiet;
-      pen.fillText(cut(pen, each.lane.label, side - 24), 16, y + Math.min(each.height, ROW + 5) / 2);
-      if (isArea(each.lane)) pen.fillText(cut(pen, `0 – ${withUnit(each.lane.most, each.lane.unit)}`, side - 24), 16, y + 32);
+      // Lanes of a thread differ at the ends of their labels.
+      pen.fillText(cut(pen, each.lane.label, side - left - 8, ended), left, y + Math.min(each.height, ROW + 5) / 2);
+      if (isArea(each.lane)) pen.fillText(cut(pen, `0 – ${withUnit(each.lane.most, each.lane.unit)}`, side - left - 8), left, y + 32);
     }
   });
 }
@@ -243,17 +245,20 @@ function brushed(pen: Pen, { side, height, span, inks }: Picture, brush: Span, w
   pen.fillRect(side + to, AXIS, 1, height);
 }
 
-/** The text, or its beginning with an ellipsis, by the width of its letters. */
-function cut(pen: Pen, text: string, width: number): string {
+const begun = (text: string, letters: number): string => `${text.slice(0, letters)}…`;
+const ended = (text: string, letters: number): string => `…${text.slice(-letters)}`;
+
+/** The text, or its beginning (or end) with an ellipsis, by the width of its letters. */
+function cut(pen: Pen, text: string, width: number, part = begun): string {
   if (width < 8) return "";
   // No letter is narrower than 2 px: a name of thousands of letters is not measured whole.
-  const short = text.slice(0, Math.ceil(width / 2));
-  if (short === text && pen.measureText(text).width <= width) return text;
-  let [low, high] = [0, short.length];
+  const most = Math.ceil(width / 2);
+  if (text.length <= most && pen.measureText(text).width <= width) return text;
+  let [low, high] = [0, Math.min(text.length, most)];
   while (low < high) {
     const middle = (low + high + 1) >> 1;
-    if (pen.measureText(`${short.slice(0, middle)}…`).width <= width) low = middle;
+    if (pen.measureText(part(text, middle)).width <= width) low = middle;
     else high = middle - 1;
   }
-  return low === 0 ? "" : `${short.slice(0, low)}…`;
+  return low === 0 ? "" : part(text, low);
 }

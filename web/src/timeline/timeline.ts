@@ -83,7 +83,7 @@ function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[
   let asking = new AbortController();
   let [frame, settled, width, height] = [0, 0, 0, 0];
 
-  const side = () => (width < 600 ? 92 : 190);
+  const side = () => (width < 600 ? 116 : 190);
   const wide = () => Math.max(width - side(), 1);
   const laneOf = (lane: number) => lanes.find((each) => each.lane === lane);
   const time = (x: number) => toTime(span, wide(), x - side());
