@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from cupti_etl.analysis.diff import diff
+from cupti_etl.analysis.diff import comparable, diff
 from cupti_etl.analysis.findings import find, none
 from cupti_etl.api import Trace
 from cupti_etl.api import open as open_trace
@@ -64,7 +64,7 @@ def findings_rows(whole: Trace, asked: Asked, running: Running) -> Iterator[Answ
 
 @contextmanager
 def compared_rows(paths: Sequence[Path], asked: Asked, running: Running) -> Iterator[Answered]:
-    """What differs from the first of two traces to the second.
+    """What differs from the first of two traces to the second, of the part that `diff` compares.
 
     Raises:
         Refused: other than two traces are served.
@@ -78,11 +78,14 @@ def compared_rows(paths: Sequence[Path], asked: Asked, running: Running) -> Iter
             "cupti-etl serve BEFORE AFTER",
         )
     if asked.scope != Scope() or asked.params:
-        raise UsageError("whole traces are compared", "leave out parameters and the part")
+        raise UsageError("a comparison takes no part and no parameters", "leave them out")
     with ExitStack() as stack:
         traces = [stack.enter_context(open_trace(path, confined=True)) for path in paths]
-        before, after = (stack.enter_context(running.session(trace)) for trace in traces)
+        scope = comparable(traces, Scope())
+        parts = [stack.enter_context(part_of(trace, scope)) for trace in traces]
+        before, after = (stack.enter_context(running.session(part)) for part in parts)
         found = diff(before, after)
+        says = "; ".join(f"{part.path.name}: {part.says}" for part in parts if part.says)
         rows = InMemory(found.table.select(_COMPARED) if found.table.num_rows else found.table)
         command = f"cupti-etl diff {shlex.join(path.name for path in paths)}"
-        yield Answered(narrow(rows, asked.rows), "", command, lambda empty: found.said)
+        yield Answered(narrow(rows, asked.rows), says, command, lambda empty: found.said)

@@ -215,3 +215,24 @@ def test_what_is_compared_begins_with_the_verdict(serve: Serve, tmp_path: Path) 
     traces = [write_trace(tmp_path / name, process="process_id pid\n1 10") for name in "ab"]
     answer = serve(*traces).get("/compare?format=shown").json()
     assert answer["notes"] == ["verdict: cannot tell: neither run has finished kernels"]
+
+
+def test_the_page_compares_the_part_that_the_command_does(serve: Serve, tmp_path: Path) -> None:
+    # After the warm-up there are 5 steps of 6.
+    starts = (0, 3000, 4000, 5000, 6000, 7000)
+    kernels = [f"1 0 {at} {at + 100} {at + 400} k" for at in starts]
+    calls = [f"1 5 {at} runtime cudaLaunchKernel {at + 10} {at + 20}" for at in starts]
+    marks = [f"1 5 {at} start {at} step\n1 5 {at} end {at + 990} step" for at in starts]
+    tables = {
+        "device": "process_id device_id device_uuid\n1 0 GPU-a",
+        "kernel": "process_id device_id correlation_id start_ns end_ns name\n" + "\n".join(kernels),
+        "api_call": "process_id thread_id correlation_id domain name start_ns end_ns\n"
+        + "\n".join(calls),
+        "marker": "process_id thread_id marker_id event timestamp_ns name\n" + "\n".join(marks),
+    }
+    traces = [write_trace(tmp_path / name, **tables) for name in "ab"]
+    answer = serve(*traces).get("/compare?format=shown").json()
+    assert answer["part"] == "a: {0}; b: {0}".format("steps 1-5 of 0-5, after the warm-up")
+    assert answer["command"] == "cupti-etl diff a b"
+    (calls,) = (each for each in answer["columns"] if each["name"] == "after_calls")
+    assert set(calls["values"]) == {5}

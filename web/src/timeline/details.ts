@@ -65,6 +65,6 @@ function table(rows: Record<string, unknown>[]): HTMLElement {
 
 function shown(name: string, value: unknown): string {
   const isTime = name.endsWith("_ns") && !/(start|end|begin|timestamp|queued|submitted|completed)_ns$/.test(name);
-  if (isTime && (typeof value === "number" || typeof value === "bigint")) return `${duration(Number(value))} (${value} ns)`;
+  if (isTime && value && (typeof value === "number" || typeof value === "bigint")) return `${duration(Number(value))} (${value} ns)`;
   return typeof value === "object" ? JSON.stringify(value, (_, each) => (typeof each === "bigint" ? String(each) : each)) : String(value);
 }

@@ -62,7 +62,9 @@ export function compared(context: Context): HTMLElement {
     async (into) => {
       const shown = await asked(context, "/compare", {});
       const drawn = chart(shown, { kind: "bars", x: "name", y: "change_ns" }, context.catalogue.begin_ns);
-      into.append(...shown.notes.map((note) => h("p", { class: "note" }, note)), ...(drawn ? [drawn] : []), table(shown, title), origin(shown.command));
+      // The part that is looked at is of the two as one trace, and not of each.
+      const part = shown.part && h("p", { class: "part" }, `Parts of the traces: ${shown.part}.`);
+      into.append(part, ...shown.notes.map((note) => h("p", { class: note.startsWith("note: ") ? "says" : "note" }, note)), ...(drawn ? [drawn] : []), table(shown, title), origin(shown.command));
     },
     context.signal,
   );
