@@ -313,3 +313,13 @@ def test_the_timeline_says_what_is_pointed_at(pages: Pages) -> None:
     expect(view.page).to_have_url(re.compile("from="))
     view.page.get_by_role("button", name="Table").click()
     assert view.page.get_by_role("columnheader").all_inner_texts() == ["Lane", "Count", "Busy"]
+
+
+def test_a_panel_says_for_how_long_it_waits(pages: Pages) -> None:
+    from playwright.sync_api import expect
+
+    view = pages.open("h200", "#view=compare")
+    view.ready()
+    view.page.route("**/arrow/*", lambda route: None)
+    view.page.get_by_role("link", name="Copies").click()
+    expect(view.page.locator(".loading").first).to_have_text(re.compile(r"Loading … \d s"))

@@ -4,6 +4,7 @@ import { chart, type Form } from "./chart.ts";
 import { address, type Client, type Words } from "./client.ts";
 import { complaint } from "./complaint.ts";
 import { h } from "./dom.ts";
+import { loading } from "./loading.ts";
 import { rowsOf, type Shown } from "./shown.ts";
 import type { State, StateStore } from "./state.ts";
 import { table } from "./table.ts";
@@ -65,7 +66,7 @@ export function section(title: string, says: string, fill: (into: HTMLElement) =
   const whole = h("section", { class: "panel", "aria-labelledby": id }, h("h2", { id }, title), says && h("p", { class: "says" }, says), inside);
   function load(): void {
     const filled = h("div");
-    inside.replaceChildren(h("p", { class: "loading", role: "status" }, "Loading …"));
+    inside.replaceChildren(loading());
     whole.setAttribute("aria-busy", "true");
     fill(filled)
       .then(() => inside.replaceChildren(filled))

@@ -2,6 +2,7 @@
 import type { Source } from "../client.ts";
 import { h } from "../dom.ts";
 import { complaint } from "../complaint.ts";
+import { loading } from "../loading.ts";
 import type { Selected, State, StateStore } from "../state.ts";
 import { duration, withUnit } from "../units.ts";
 import { details, summary } from "./details.ts";
@@ -19,7 +20,7 @@ import { search, type Found } from "./search.ts";
 export function mountTimeline(root: HTMLElement, client: Source, state: StateStore): { destroy(): void } {
   const stop = new AbortController();
   function load(): void {
-    root.replaceChildren(h("p", { class: "loading" }, "Loading …"));
+    root.replaceChildren(loading());
     client.rows("timeline_lane", {}, stop.signal).then(
       (table) => {
         const lanes = readLanes(table);
@@ -108,12 +109,13 @@ function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[
   function paint(): void {
     frame = 0;
     if (signal.aborted || width === 0) return;
-    marks = feed.marks(span, wide())?.marks ?? new Map();
+    const loaded = feed.marks(span, wide());
+    marks = loaded?.marks ?? new Map();
     const { selected, from, to } = state.get();
     const brush = dragged ?? (from !== undefined || to !== undefined ? { from: from ?? 0, to: to ?? end } : undefined);
     pen.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
     draw(pen, { span, width, height, side: side(), scroll: scroller.scrollTop, layout, marks, selected, brush, found, arrows, inks: colours });
-    range.textContent = `${duration(span.to - span.from)} from ${moment(Math.round(span.from))}${brush ? `; chosen: ${duration(brush.to - brush.from)}` : ""}`;
+    range.textContent = `${duration(span.to - span.from)} from ${moment(Math.round(span.from))}${brush ? `; chosen: ${duration(brush.to - brush.from)}` : ""}${loaded || !feed.isLoading ? "" : "; loading …"}`;
     canvas.dataset.state = feed.isLoading ? "loading" : "ready";
     if (!feed.isLoading) explain();
   }

@@ -4,6 +4,7 @@ import { PARTS } from "../chart.ts";
 import type { Table } from "../client.ts";
 import { complaint } from "../complaint.ts";
 import { h } from "../dom.ts";
+import { loading } from "../loading.ts";
 import { origin, section, type Context } from "../panel.ts";
 
 interface Part {
@@ -126,7 +127,7 @@ function opened(file: string, line: Line, most: number, all: Told, instructions:
     inside,
   );
   async function fill(): Promise<void> {
-    inside.replaceChildren(h("p", { class: "loading", role: "status" }, "Loading …"));
+    inside.replaceChildren(loading());
     try {
       inside.replaceChildren(instructionsOf(await instructions(), file, line.line, all));
     } catch (error) {
