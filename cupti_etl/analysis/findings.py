@@ -126,7 +126,8 @@ def none(trace: Trace) -> str:
     # A share of the time is of the span that it has.
     reason = why_empty(trace, library()["busy_breakdown"])
     if not reason:
-        return f"None: nothing was found that could save {_SMALLEST:.0%} of {_looked_at(trace)}."
+        least = f"{100 * _SMALLEST:.0f} %"
+        return f"None: nothing was found that could save {least} of {_looked_at(trace)}."
     whole = trace.whole
     if whole.is_imported and not whole.has_rows("gpu_activity"):
         others = _of_other_chips(whole)

@@ -204,6 +204,6 @@ def _of_partials(sql: str, partials: Iterable[pa.Table]) -> pa.Table:
 def _exactness(query: Query) -> Iterable[str]:
     if query.approximate:
         yield (
-            f"{', '.join(query.approximate)}: estimated, within {ERROR:.0%} of the exact value;"
-            " all else is exact."
+            f"{', '.join(query.approximate)}: estimated, within {100 * ERROR:.0f} % of the exact"
+            " value; all else is exact."
         )

@@ -63,7 +63,7 @@ def _box(x: float, width: float, depth: int, name: str, value: int, total: int) 
     letters = int((width - 6) / _LETTER)
     text = name if len(name) <= letters else f"{name[: letters - 1]}…" if letters > 3 else ""
     colour = _COLOURS[sum(map(ord, name)) % len(_COLOURS)]
-    title = html_text(f"{name}: {duration(value)}, {value / total:.1%}")
+    title = html_text(f"{name}: {duration(value)}, {100 * value / total:.1f} %")
     label = (
         f'<text x="{x + 3:.1f}" y="{depth * _ROW + 12}">{html_text(text)}</text>' if text else ""
     )

@@ -348,7 +348,7 @@ def test_processes_answer_on_the_command_line(folders: dict[str, list[Path]]) ->
     one = CliRunner().invoke(cli, words)
     many = CliRunner().invoke(cli, [*words, "--engine", "processes"])
     assert many.exit_code == 0, many.output
-    assert "median_ns, p95_ns: estimated, within 1% of the exact value" in many.stderr
+    assert "median_ns, p95_ns: estimated, within 1 % of the exact value" in many.stderr
     names = [line.split(",")[0] for line in one.stdout.splitlines()]
     assert [line.split(",")[0] for line in many.stdout.splitlines()] == names
 

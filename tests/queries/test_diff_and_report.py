@@ -355,7 +355,7 @@ def test_less_than_a_hundredth_of_the_run_is_no_finding(
     with cupti_etl.open(path) as opened:
         assert [each.query for each in find(opened)] == expected
     text = CliRunner().invoke(cli, ["report", str(path)]).output
-    said = "at most," if expected else "None: nothing was found that could save 1%"
+    said = "at most," if expected else "None: nothing was found that could save 1 %"
     assert f"{said} of the 100 ms from the first to the last work of a GPU" in text
 
 

@@ -163,7 +163,7 @@ def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
         "kernel": "process_id device_id start_ns end_ns name\n 1 0 1000 601000 a",
         "process": "process_id pid start_ns end_ns\n 1 10 0 1230000000",
     }
-    said = "save 1% of the 600 us from the first to the last work of a GPU"
+    said = "save 1 % of the 600 us from the first to the last work of a GPU"
     assert f"{said}, in a run of 1.23 s.\n" in invoke(
         "report", str(write_trace(tmp_path, **tables))
     )
