@@ -37,12 +37,26 @@ export function chart(shown: Shown, form: Form, begin: string): HTMLElement | nu
   if (form.kind === "bars") {
     // Plot gives a scale without a width all of the room, so that bars of 0 would fill it.
     if (rows.every((at) => heights[at] === 0)) return null;
-    // Bars without names would say nothing.
-    if (rows.length > 1 && new Set(rows.map((at) => x.cells[at])).size === 1) return null;
     rows.sort((a, b) => Math.abs(heights[b]!) - Math.abs(heights[a]!));
-    return bars(x, y, heights, rows.slice(0, BARS));
+    const drawn = rows.slice(0, BARS);
+    const names = namesOf(shown, x, y, drawn);
+    return names && bars({ ...x, cells: names }, y, heights, drawn);
   }
   return form.kind === "lines" ? lines(shown, x, y, heights, rows, Number(begin)) : points(shown, x, y, heights, rows, form.isLog ?? false);
+}
+
+/** A name for each row, with what else it is of where names are alike; null where that is in no column. */
+export function namesOf(shown: Shown, x: Column, y: Column, rows: number[]): string[] | null {
+  const isTold = (cells: string[]) => new Set(rows.map((at) => cells[at])).size === rows.length;
+  if (isTold(x.cells)) return x.cells;
+  const others = shown.columns.filter((column) => column !== x && column !== y && (column.is_chosen || WHOSE.includes(column.name)));
+  for (const other of others.sort((a, b) => Number(WHOSE.includes(b.name)) - Number(WHOSE.includes(a.name)))) {
+    const word = WHOSE.includes(other.name) ? `${other.heading} ` : "";
+    const cells = x.cells.map((cell, at) => `${cell}, ${word}${other.cells[at]}`);
+    if (isTold(cells)) return cells;
+  }
+  // Bars without names would say nothing.
+  return new Set(rows.map((at) => x.cells[at])).size === 1 ? null : x.cells;
 }
 
 /** A figure that is drawn for the width that it has, and again when that changes. */

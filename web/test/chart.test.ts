@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { chart, wholeTicks } from "../src/chart.ts";
+import { chart, namesOf, wholeTicks } from "../src/chart.ts";
 import type { Column, Shown } from "../src/shown.ts";
 
 const column = (name: string, values: unknown[], change: Partial<Column> = {}): Column => ({
@@ -20,4 +20,15 @@ test("there is no tick between a step and the next", () => {
   assert.deepEqual(wholeTicks([0, 0], 10), [0]);
   assert.equal(wholeTicks([0, 100], 10), 10);
   assert.equal(wholeTicks([0, 0.5], 10), 10);
+});
+
+test("bars of one name are told apart", () => {
+  const text = (name: string, values: string[]) => column(name, values, { is_number: false });
+  const [kind, total] = [text("collective", ["AllReduce", "AllReduce", "Broadcast"]), column("total_ns", [3, 2, 1])];
+  const size = column("bytes", [2 ** 24, 2 ** 20, 2 ** 20], { cells: ["16 MiB", "1 MiB", "1 MiB"] });
+  const names = ["AllReduce, 16 MiB", "AllReduce, 1 MiB", "Broadcast, 1 MiB"];
+  assert.deepEqual(namesOf(shown(kind, total, size), kind, total, [0, 1, 2]), names);
+  const gpu = column("gpu", [0, 1, 1]);
+  assert.equal(namesOf(shown(kind, total, size, gpu), kind, total, [0, 1])![1], "AllReduce, gpu 1");
+  assert.equal(namesOf(shown(kind, total), kind, total, [0, 1]), null);
 });
