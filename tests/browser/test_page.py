@@ -20,7 +20,7 @@ SOME = {
     "empty": ("Timeline", "Kernels", "Memory", "SQL"),
 }
 # Charts that are there at least.
-CHARTS = {"Overview": 3, "Kernels": 4, "Launches": 1, "Ranges": 1, "SQL": 1}
+CHARTS = {"Overview": 4, "Kernels": 4, "Launches": 1, "Ranges": 1, "SQL": 1}
 LOOKS = [(width, theme) for theme in ("light", "dark") for width in (1440, 900, 390)]
 
 
@@ -323,3 +323,13 @@ def test_a_panel_says_for_how_long_it_waits(pages: Pages) -> None:
     view.page.route("**/arrow/*", lambda route: None)
     view.page.get_by_role("link", name="Copies").click()
     expect(view.page.locator(".loading").first).to_have_text(re.compile(r"Loading … \d s"))
+
+
+def test_where_the_time_of_a_gpu_went_is_a_bar_of_parts(pages: Pages) -> None:
+    view = pages.open("h200")
+    view.ready()
+    panel = view.page.locator("[data-query=busy_breakdown]")
+    said = panel.get_by_role("img").get_attribute("aria-label") or ""
+    assert re.search(r"gpu 0: compute .* ms; .*gpu 0: idle .* ms", said)
+    # What is left is grey.
+    assert panel.locator("svg rect").last.get_attribute("fill") == "#b0b0b0"

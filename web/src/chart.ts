@@ -78,7 +78,7 @@ function bars(x: Column, y: Column, heights: number[], rows: number[]): HTMLElem
   const listed = rows.slice(0, 5).map((at) => `${short(x.cells[at]!, 80)} ${y.cells[at]}`);
   const words = `Bars of ${y.heading} by ${x.heading}, the longest first: ${listed.join("; ")}${rows.length > 5 ? "; and so on" : ""}.`;
   return figure(words, (width) => {
-    const left = Math.round(Math.min(340, width * 0.42));
+    const left = roomFor(rows.map((at) => x.cells[at]!), width);
     const data = rows.map((at) => ({ row: at, value: heights[at]!, text: y.cells[at]! }));
     return Plot.plot({
       width,
@@ -101,36 +101,53 @@ function bars(x: Column, y: Column, heights: number[], rows: number[]): HTMLElem
 
 const ticked = (unit: string) => (value: number, _: number, all?: number[]) => tick(value, unit, all ?? [value]);
 
+/** The room on the left of bars: what their names take, by about the width of a letter. */
+const roomFor = (all: string[], width: number): number =>
+  Math.round(Math.min(340, width * 0.42, 24 + 7.4 * Math.max(...all.map((each) => each.length))));
+
 /** The names of bars, in so much room; where they are alike, they differ at their ends. */
 const names = (room: number, of: (bar: unknown) => string): Plot.CompoundMark =>
   Plot.axisY({ label: null, tickSize: 0, tickFormat: (bar: unknown) => short(of(bar)), lineWidth: (room - 20) / 12, textOverflow: "ellipsis-middle" });
 
 /** Bars of parts, in the order of the rows; the parts in one order, so that bars can be compared. */
-function parted(x: Column, y: Column, by: Column, heights: number[], rows: number[]): HTMLElement | null {
+function parted(x: Column, y: Column, by: Column, heights: number[], rows: number[], order?: string[]): HTMLElement | null {
   const bars = [...new Set(rows.map((at) => x.cells[at]!))].slice(0, BARS);
   const sums = new Map<string, number>();
   for (const at of rows) sums.set(by.cells[at]!, (sums.get(by.cells[at]!) ?? 0) + heights[at]!);
-  const told = [...sums.keys()].sort((a, b) => sums.get(b)! - sums.get(a)!).slice(0, PARTS.length - 1);
+  const told = order ?? [...sums.keys()].sort((a, b) => sums.get(b)! - sums.get(a)!).slice(0, PARTS.length - 1);
   const parts = sums.size > told.length ? [...told, OTHERS] : told;
+  const colours = [...PARTS.slice(0, order ? order.length - 1 : told.length), PARTS.at(-1)!];
   const data = rows
     .filter((at) => heights[at]! > 0 && bars.includes(x.cells[at]!))
     .map((at) => ({ bar: x.cells[at]!, part: told.includes(by.cells[at]!) ? by.cells[at]! : OTHERS, value: heights[at]!, title: `${short(x.cells[at]!, 60)}: ${by.cells[at]} ${y.cells[at]}` }));
   if (!data.length) return null;
   const listed = data.slice(0, 5).map((each) => `${each.title}`);
   return figure(`Bars of ${y.heading} by ${x.heading}, in parts by ${by.heading}: ${listed.join("; ")}.`, (width) => {
-    const left = Math.round(Math.min(340, width * 0.42));
+    const left = roomFor(bars, width);
     return Plot.plot({
       width,
       height: bars.length * 24 + 44,
       marginLeft: left,
       marginTop: 4,
       marginBottom: 40,
-      color: { domain: parts, range: [...PARTS.slice(0, told.length), PARTS.at(-1)!], legend: true },
+      color: { domain: parts, range: colours, legend: true },
       x: { grid: true, label: y.heading, ticks: Math.max(2, Math.round(width / 160)), tickFormat: ticked(y.unit) },
       y: { domain: bars },
       marks: [names(left, String), Plot.barX(data, { x: "value", y: "bar", fill: "part", order: parts, title: "title" }), Plot.ruleX([0])],
     });
   });
+}
+
+/** Bars of rows whose parts are columns, of which the last is what is left: grey. */
+export function stacked(shown: Shown, name: string, parts: string[]): HTMLElement | null {
+  const bar = shown.columns.find((column) => column.name === name);
+  const found = parts.flatMap((part) => shown.columns.find((column) => column.name === part) ?? []);
+  if (!bar || !found.length) return null;
+  const each = <T>(pick: (part: Column, at: number) => T): T[] => found.flatMap((part) => bar.cells.map((_, at) => pick(part, at)));
+  const x = { ...bar, cells: each((_, at) => `${bar.heading} ${bar.cells[at]}`) };
+  const by = { ...bar, heading: "part", cells: each((part) => part.heading) };
+  const y = { ...found[0]!, heading: "time", cells: each((part, at) => part.cells[at]!), values: each((part, at) => part.values[at]) };
+  return parted(x, y, by, numbersOf(y), y.cells.map((_, at) => at), found.map((part) => part.heading));
 }
 
 function lines(shown: Shown, x: Column, y: Column, heights: number[], rows: number[], begin: number): HTMLElement {

@@ -111,12 +111,12 @@ export interface Options {
   title?: string;
   params?: Words;
   /** What is drawn above the table, where the header of the query does not say it. */
-  chart?: Form | ((query: Query, context: Context) => Promise<Node | null>);
+  chart?: Form | ((query: Query, context: Context, shown: Shown) => Promise<Node | null>);
 }
 
 async function drawing(context: Context, query: Query, shown: Shown, by: Options["chart"] | Chart | null): Promise<Node | null> {
   if (!by || !rowsOf(shown)) return null;
-  if (typeof by === "function") return by(query, context);
+  if (typeof by === "function") return by(query, context, shown);
   return by.kind === "flame" ? null : chart(shown, by as Form, context.catalogue.begin_ns);
 }
 

@@ -1,5 +1,5 @@
 // The views of the page, in the order of the navigation: each a list of queries, some with more.
-import { flame } from "../chart.ts";
+import { flame, stacked } from "../chart.ts";
 import { panel, type Context, type Options } from "../panel.ts";
 import { compared, findings } from "./analysed.ts";
 import { brushed } from "./brushed.ts";
@@ -29,6 +29,7 @@ const flamed = (path: string, value: string, separator: string): Options => ({
 });
 
 const ROOFLINE: Options = { chart: { kind: "points", x: "intensity", y: "achieved_gflops", isLog: true } };
+const WENT: Options = { chart: async (_, __, shown) => stacked(shown, "gpu", ["compute_ns", "exposed_communication_ns", "exposed_copy_ns", "idle_ns"]) };
 const BUSY: Options = { chart: { kind: "lines", x: "start_ns", y: "busy_pct" } };
 const IN_USE: Options = { chart: { kind: "lines", x: "timestamp_ns", y: "in_use_bytes" } };
 
@@ -38,7 +39,7 @@ export const VIEWS: View[] = [
     title: "Overview",
     isReport: true,
     first: findings,
-    queries: ["busy_breakdown", "step_breakdown", "idle_summary", ["utilization_timeline", BUSY], "gap_attribution", "run_summary", "capture_health"],
+    queries: [["busy_breakdown", WENT], "step_breakdown", "idle_summary", ["utilization_timeline", BUSY], "gap_attribution", "run_summary", "capture_health"],
   },
   { id: "timeline", title: "Timeline", first: timeline, queries: [], isSteady: true },
   {
