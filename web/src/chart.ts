@@ -116,6 +116,7 @@ function parted(x: Column, y: Column, by: Column, heights: number[], rows: numbe
   for (const at of rows) sums.set(by.cells[at]!, (sums.get(by.cells[at]!) ?? 0) + heights[at]!);
   const told = order ?? [...sums.keys()].sort((a, b) => sums.get(b)! - sums.get(a)!).slice(0, PARTS.length - 1);
   const parts = sums.size > told.length ? [...told, OTHERS] : told;
+  const longest = bars.map((name) => rows.reduce((sum, at) => sum + (x.cells[at] === name ? Math.max(0, heights[at]!) : 0), 0));
   const colours = [...PARTS.slice(0, order ? order.length - 1 : told.length), PARTS.at(-1)!];
   const data = rows
     .filter((at) => heights[at]! > 0 && bars.includes(x.cells[at]!))
@@ -131,7 +132,7 @@ function parted(x: Column, y: Column, by: Column, heights: number[], rows: numbe
       marginTop: 4,
       marginBottom: 40,
       color: { domain: parts, range: colours, legend: true },
-      x: { grid: true, label: y.heading, ticks: Math.max(2, Math.round(width / 160)), tickFormat: ticked(y.unit) },
+      x: { grid: true, label: y.heading, ticks: ticks(longest, y.unit, Math.max(2, Math.round(width / 160))), tickFormat: ticked(y.unit) },
       y: { domain: bars },
       marks: [names(left, String), Plot.barX(data, { x: "value", y: "bar", fill: "part", order: parts, title: "title" }), Plot.ruleX([0])],
     });

@@ -59,7 +59,7 @@ export function brushed(context: Context): HTMLElement {
           ...(extra as never[]),
         );
       const time = draw("at_ms", "time since the trace's beginning", api.sum("duration_us"), "GPU time", [api.xTickFormat(times(1e6)), api.yTickFormat(times(1e3))]);
-      const lengths = draw("magnitude", "duration", api.count(), "executions", [api.xTickFormat(power), api.xTicks(6)]);
+      const lengths = draw("magnitude", "duration", api.count(), "executions", [api.xTickFormat(power), api.xTicks(6), api.yTickFormat(whole)]);
       const client = makeClient({
         coordinator,
         selection: brush,
@@ -88,8 +88,9 @@ export function brushed(context: Context): HTMLElement {
 const frame = (words: string, plot: unknown): HTMLElement =>
   h("figure", { class: "scroll" }, h("figcaption", {}, words), h("div", { role: "img", "aria-label": `${words}; the table below has the numbers.` }, h("div", { "aria-hidden": "true" }, plot as HTMLElement)));
 
-/** Writes ticks: times of which each unit is so many nanoseconds, and powers of ten of nanoseconds. */
+/** Write ticks: times of which each unit is so many nanoseconds, counts, powers of ten of nanoseconds. */
 const times = (ns: number) => (value: number, _: number, all: number[]) => tick(value * ns, "ns", all.map((each) => each * ns));
+const whole = (value: number): string => (Number.isInteger(value) ? value.toLocaleString("en") : "");
 const power = (exponent: number, _: number, all: number[]) => tick(10 ** exponent, "ns", all.map((each) => 10 ** each));
 
 /**
@@ -128,5 +129,5 @@ function summary(data: unknown): HTMLElement {
     more: 0,
   };
   const calls = rows.length ? Number(rows[0]!.of_all) : 0;
-  return h("div", {}, h("p", { class: "says selected" }, `${calls.toLocaleString("en")} executions`), table(shown, "Kernels of the executions that are chosen"));
+  return h("div", {}, h("p", { class: "says selected" }, `${calls.toLocaleString("en")} execution${calls === 1 ? "" : "s"}`), table(shown, "Kernels of the executions that are chosen"));
 }
