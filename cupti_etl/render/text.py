@@ -141,11 +141,14 @@ def fit(columns: Sequence[Shown], room: int) -> list[tuple[Shown, int]]:
             kept.append(each)
             left -= taken
     widths = {each.name: least[each.name] for each in kept}
-    # What is left goes to texts that are a little too long, then to the label, then to the rest.
-    texts = [each for each in kept if not each.is_number]
-    steps = [(each, _TEXT_MIN * 2) for each in texts if not each.is_label]
-    steps += [(each, natural[each.name]) for each in texts if each.is_label]
-    steps += [(each, natural[each.name]) for each in texts if not each.is_label]
+    # What is left goes to texts that are a little too long, then to the label, then to the rest;
+    # but a name can take hundreds, and nobody needs all of it while other texts are cut.
+    others = [each for each in kept if not each.is_number and not each.is_label]
+    labels = [each for each in kept if not each.is_number and each.is_label]
+    steps = [(each, _TEXT_MIN * 2) for each in others]
+    steps += [(each, _TEXT_MAX) for each in labels]
+    steps += [(each, _TEXT_MAX) for each in others]
+    steps += [(each, natural[each.name]) for each in (*labels, *others)]
     for each, most in steps:
         more = max(0, min(left, min(natural[each.name], most) - widths[each.name]))
         widths[each.name] += more

@@ -245,3 +245,10 @@ def test_numbers_have_three_digits_and_a_column_has_one_form(trace: MakeTrace) -
     rows = opened.sql("SELECT unnest([986.98, 1.0, 0.00417, 0.0]) AS rate, 2.0 AS runs")
     cells = {each.name: list(each.cells) for each in table(rows, View()).columns}
     assert cells == {"rate": ["987", "1.00", "0.00417", "0"], "runs": ["2"] * 4}
+
+
+def test_a_long_name_leaves_room_for_other_texts() -> None:
+    name = Shown("name", "name", ["k" * 120], False, is_label=True)
+    detail = Shown("detail", "detail", ["d" * 40], False)
+    assert [width for _, width in fit([name, detail], 130)] == [88, 40]
+    assert [width for _, width in fit([name, detail], 80)] == [50, 28]
