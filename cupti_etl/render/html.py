@@ -57,7 +57,9 @@ def page_html(
 
 def table_page(rows: Rows, view: View) -> str:
     """A page of one table."""
-    return _PAGE.format(title="cupti-etl", body=table_html(rows, view))
+    # What a narrow window has no room for is scrolled to.
+    body = f"<section>{table_html(rows, view)}</section>"
+    return _PAGE.format(title="cupti-etl", body=body)
 
 
 def table_html(rows: Rows, view: View, ways: Ways = IN_SHELL) -> str:

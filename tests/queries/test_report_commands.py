@@ -112,6 +112,9 @@ def test_what_is_too_wide_for_a_narrow_window_is_scrolled_to(tmp_path: Path) -> 
     before = re.findall(r"(\S+ \S+)<(?:svg|table)", page.read_text())
     assert len(before) > 2
     assert set(before) == {'<div class="scroll">'}
+    invoke("query", "kernel_summary", str(path), "-o", str(page))
+    assert "section { overflow-x: auto; }" in page.read_text()
+    assert "<section><table>" in page.read_text()
 
 
 def test_a_page_says_what_a_row_is_about_first_and_in_words(tmp_path: Path) -> None:
