@@ -30,6 +30,7 @@ def catalogue(trace: Trace, paths: Iterable[Path]) -> dict[str, Any]:
         # As text: a browser rounds integers above 2**53.
         "begin_ns": str(begin),
         "duration_ns": max(0, (extent["end_ns"] or begin) - begin),
+        "recorded": _recorded(trace, begin),
         "is_recording": capture["goes_on"],
         "has_steady_state": trace.has_steady_state,
         "tables": [
@@ -42,6 +43,20 @@ def catalogue(trace: Trace, paths: Iterable[Path]) -> dict[str, Any]:
         ],
         "queries": [_query(query) for query in library() if not query.is_building_block],
     }
+
+
+def _recorded(trace: Trace, begin: int) -> list[list[int]]:
+    """When something was recorded, from the beginning on: captures at the same time are one."""
+    spans: list[list[int]] = []
+    for row in trace.sql(
+        "SELECT start_ns, end_ns FROM capture WHERE start_ns <= end_ns ORDER BY start_ns"
+    ):
+        start, end = row["start_ns"] - begin, row["end_ns"] - begin
+        if spans and start <= spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], end)
+        else:
+            spans.append([start, end])
+    return spans
 
 
 def _query(query: Query) -> dict[str, Any]:

@@ -96,6 +96,20 @@ def _empty(folder: Path) -> list[Path]:
     return [write_trace(folder / "empty")]
 
 
+def _apart(folder: Path) -> list[Path]:
+    hour = 3600 * 10**9
+    return [
+        write_trace(
+            folder / name,
+            capture=f"capture_id start_ns end_ns\n{at + 1} {at * hour} {at * hour + 5000}",
+            kernel=f"process_id device_id stream_id start_ns end_ns name\n"
+            f"{at + 1} 0 7 {at * hour + 1000} {at * hour + 5000} k{at}",
+            device=f"process_id device_id device_uuid\n{at + 1} 0 u",
+        )
+        for at, name in enumerate(("before", "after"))
+    ]
+
+
 TRACES: dict[str, Callable[[Path], list[Path]]] = {
     "h200": _h200,
     "nsys": _nsys,
@@ -103,6 +117,7 @@ TRACES: dict[str, Callable[[Path], list[Path]]] = {
     "stalls": _stalls,
     "hostile": _hostile,
     "empty": _empty,
+    "apart": _apart,
 }
 
 

@@ -333,3 +333,16 @@ def test_where_the_time_of_a_gpu_went_is_a_bar_of_parts(pages: Pages) -> None:
     assert re.search(r"gpu 0: compute .* ms; .*gpu 0: idle .* ms", said)
     # What is left is grey.
     assert panel.locator("svg rect").last.get_attribute("fill") == "#b0b0b0"
+
+
+def test_of_captures_that_lie_apart_one_is_seen(pages: Pages) -> None:
+    from playwright.sync_api import expect
+
+    view = pages.open("apart", "#view=timeline")
+    view.ready()
+    said = view.page.locator(".range")
+    expect(said).to_have_text("5 us from 0")
+    view.page.get_by_role("button", name="5 us from 3,600 s").click()
+    expect(said).to_have_text("5 us from 3,600 s")
+    view.page.get_by_role("button", name="Fit").click()
+    expect(said).to_have_text("3,600 s from 0")

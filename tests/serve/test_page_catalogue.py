@@ -48,3 +48,13 @@ def test_traces_are_named_in_the_order_that_was_given(serve, tmp_path: Path) -> 
     for given in (paths, paths[::-1]):
         known = serve(*given).get("/catalogue.json").json()
         assert known["traces"] == [path.name for path in given]
+
+
+@pytest.mark.slow
+def test_captures_at_the_same_time_are_one_span(serve, tmp_path: Path) -> None:
+    spans = {"a": (100, 300), "b": (200, 400), "c": (900, 950)}
+    paths = [
+        write_trace(tmp_path / name, capture=f"capture_id start_ns end_ns\n{start} {start} {end}")
+        for name, (start, end) in spans.items()
+    ]
+    assert serve(*paths).get("/catalogue.json").json()["recorded"] == [[0, 300], [800, 850]]

@@ -34,6 +34,8 @@ export interface Catalogue {
   traces: string[];
   begin_ns: string;
   duration_ns: number;
+  /** When something was recorded, as begin and end: captures can lie apart. */
+  recorded: [number, number][];
   /** Whether the capture goes on. */
   is_recording: boolean;
   /** Whether there are steps, and warm-up can be told from them. */
