@@ -141,7 +141,8 @@ def statement_rows(
         raise UsageError("a statement takes no param", "write the values into it")
     with part_of(whole, asked.scope) as part, running.session(part) as session:
         command = _command("sql", [*_names(whole), statement], part.options)
-        yield Answered(narrow(session.sql(statement), asked.rows), part.says, command)
+        rows = narrow(session.sql(statement), asked.rows)
+        yield Answered(rows, part.says, command, is_statement=True)
 
 
 def _names(trace: Trace) -> list[str]:

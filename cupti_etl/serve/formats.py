@@ -25,12 +25,14 @@ class Answered:
         says: of which part of the trace they are; "" for the whole.
         command: gives the same rows in a terminal.
         notes: what belongs beside the rows, by whether there are none.
+        is_statement: whether somebody chose the names of its columns.
     """
 
     rows: Rows
     says: str
     command: str = ""
     notes: Callable[[bool], Iterable[str]] = lambda is_empty: ()
+    is_statement: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,6 @@ def _write_arrow(answered: Answered, out: BinaryIO, codec: str | None = "zstd") 
 def _write_shown(answered: Answered, out: BinaryIO) -> None:
     """The first rows as ``cupti-etl query`` shows them, and the values behind the cells."""
     shown = table(answered.rows, View(wide=True, limit=SHOWN_ROWS))
-    is_known = answered.rows.shape.is_known
     is_empty = not any(each.cells for each in shown.columns)
     told = {
         "part": answered.says,
@@ -71,7 +72,7 @@ def _write_shown(answered: Answered, out: BinaryIO) -> None:
         "columns": [
             {
                 "name": each.name,
-                "heading": in_words(each.heading) if is_known else each.heading,
+                "heading": each.heading if answered.is_statement else in_words(each.heading),
                 "unit": each.unit,
                 "is_number": each.is_number,
                 "is_label": each.is_label or (each.is_subject and not each.is_number),

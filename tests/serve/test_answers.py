@@ -236,3 +236,12 @@ def test_the_page_compares_the_part_that_the_command_does(serve: Serve, tmp_path
     assert answer["command"] == "cupti-etl diff a b"
     (calls,) = (each for each in answer["columns"] if each["name"] == "after_calls")
     assert set(calls["values"]) == {5}
+
+
+def test_headings_are_words_but_for_those_that_a_statement_chose(client: Any) -> None:
+    def headings(answer: Any) -> list[str]:
+        return [each["heading"] for each in answer.json()["columns"]]
+
+    assert "grid x" in headings(client.get("/arrow/kernel?format=shown"))
+    statement = "SELECT 1 AS my_own, grid_x FROM kernel"
+    assert headings(client.post("/sql?format=shown", content=statement)) == ["my_own", "grid_x"]
