@@ -126,7 +126,7 @@ FULL = {
     + "\n".join(
         f"{p} 1 100 400 0 1 a 2 sm__cycles_active.avg 90 cycles range_profiler" for p in (1, 2)
     ),
-    "process": "process_id pid host rank world_size state\n 1 1 n 0 2 finished\n 2 2 n 1 2 finished",
+    "process": "process_id pid host rank world_size state\n1 1 n 0 2 finished\n2 2 n 1 2 finished",
     "capture": "capture_id start_ns end_ns\n 5 0 900000",
     "capture_window": "process_id start_ns end_ns\n 1 0 900000\n 2 0 900000",
     "kernel_name": "mangled demangled short\n nobody nobody() nobody",
