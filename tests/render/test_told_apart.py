@@ -30,6 +30,7 @@ FRONT = [query.name for query in library() if query.front]
 ROWS = 60
 # Queries with functions of kernels that need no label, and why.
 NOT_ABOUT_KERNELS = {
+    "active_threads": "lines of source",
     "instruction_count": "instructions",
     "instruction_stall": "instructions",
     "kernel_named": "single runs, with the mangled name beside",
