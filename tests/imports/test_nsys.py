@@ -370,6 +370,11 @@ def test_damaged_files_leave_nothing(tmp_path: Path, imported: Import, how: str,
     ("tables", "version", "said"),
     [
         ({"users": "id\n1"}, None, "is no export of nsys"),
+        (
+            {"CUPTI_ACTIVITY_KIND_MEMCPY": "start end\n1 2", "StringTable": "_id_ value\n1 k"},
+            None,
+            "is a profile of nvprof",
+        ),
         ({"StringIds": STRINGS}, "3.25.0", "no CUDA activity"),
         ({"CUPTI_ACTIVITY_KIND_KERNEL": KERNEL}, "4.0.0", "schema 4.0.0 .* 3.25 is the newest"),
         ({"CUPTI_ACTIVITY_KIND_KERNEL": "begin end\n1 2"}, "3.99.0", "has no start, deviceId"),

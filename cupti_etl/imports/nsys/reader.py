@@ -89,6 +89,12 @@ class Nsys(Source):
                 f"{self.path} is no export of nsys: it has none of its tables",
                 "nsys export --type sqlite makes one of a report",
             )
+        # Tables of both have names in common, but few columns.
+        if "StringTable" in names and "StringIds" not in names:
+            raise ForeignError(
+                f"{self.path} is a profile of nvprof, which is not read",
+                "record with nsys profile --trace cuda,nvtx",
+            )
         # Called EXPORT_META_DATA by early versions.
         meta = self._tables.rows("META_DATA_EXPORT") or self._tables.rows("EXPORT_META_DATA")
         facts = {as_text(row.get("name")): row.get("value") for row in meta}
