@@ -168,7 +168,9 @@ NAMES = {
         void vllm::act_and_mul_kernel<c10::BFloat16, vllm::silu_kernel<c10::BFloat16>>(int)
         void flashinfer::activation::act_and_mul_kernel<__nv_bfloat16, silu>(int)
         void at::native::(anonymous namespace)::upsample_nearest2d_nhwc_out_frame<float>(int)
-        void cub::_kernel_agent<cub::ParallelForAgent<cub::for_each_f<__normal_iterator<>>>>()""",
+        void cub::_kernel_agent<cub::ParallelForAgent<cub::for_each_f<__normal_iterator<>>>>()
+        void layer::gateResidual_kernel<float>(float*)
+        invokeAddResidual(float*)""",
     "fused": """
         triton_poi_fused_convolution_relu_2
         triton_red_fused_add_all_gather_into_tensor_mm_1
@@ -177,6 +179,8 @@ NAMES = {
         loop_multiply_fusion_3""",
     "other": """
         spin
+        wave_residual(float const*, float*, int)
+        calcAllLowestResidualsGPU
         render(vec3*, int, int, curandStateXORWOW*)
         walk(curandStatePhilox4_32_10*, float*)
         mystery""",

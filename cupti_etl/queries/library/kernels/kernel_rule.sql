@@ -146,10 +146,11 @@ WITH rules AS (
     ('elementwise', 'own', '', ['elementwise', 'pointwise', 'vectorized', 'axpy', 'activation',
         'unrolled', 'act_and_mul', 'silu', 'gelu', 'relu', 'swiglu', 'sigmoid', 'tanh', 'clamp',
         'bias', '_add_', 'add_', '_mul_', 'mul_', 'scal', 'where', 'compare', 'unary', 'binary',
-        'ternary', 'masked', 'modulat', 'residual', 'optensor', 'op_tensor', 'lerp', 'foreach',
-        'for_each', 'parallelfor', 'parallel_for', 'transform', 'map_', 'apply', 'activ', '_pow',
-        '_exp', 'subtensorop', 'op1dtensor', 'op2dtensor', 'op3dtensor', 'op4dtensor', 'cupy_',
-        'eigenmetakernel'])
+        'ternary', 'masked', 'modulat', 'addresidual', 'residualadd', 'residual_add',
+        'gateresidual', 'gate_residual', 'optensor', 'op_tensor', 'lerp', 'foreach',
+        'for_each', 'parallelfor', 'parallel_for', 'transform', 'map_', 'apply',
+        'activ', '_pow', '_exp', 'subtensorop', 'op1dtensor', 'op2dtensor', 'op3dtensor',
+        'op4dtensor', 'cupy_', 'eigenmetakernel'])
     ) AS listed(category, part, within, words)
 ),
 names AS (
