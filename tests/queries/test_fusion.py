@@ -76,6 +76,21 @@ def test_what_is_fused_or_computes_is_none(trace: MakeTrace, name: str) -> None:
     assert opened.query("finding_fusion").count() == 0
 
 
+def test_the_steps_of_a_reduction_of_cub_are_none(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        40     DeviceReduceKernel
+            1          0         7         50       55     DeviceReduceSingleTileKernel
+            1          0         7         60       61     DeviceScanInitKernel
+            1          0         7         70       110    DeviceScanKernel
+            1          0         7         120      150    {SUM}
+        """
+    )
+    # Of the last two, the shorter one.
+    assert_rows(opened.query("finding_fusion"), "saved_ns culprit\n30 'once, after'")
+
+
 def test_changes_of_layout(trace: MakeTrace) -> None:
     opened = trace(
         kernel="""

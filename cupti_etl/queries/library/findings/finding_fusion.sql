@@ -4,7 +4,7 @@
 --   copy, random numbers or a reduction and have different names, the shorter mean duration: fused,
 --   its data would be read and written with those of the other. Of several GPUs each has as much of
 --   it as of the executions of the first. The culprit is the pair with most of it. Changes of
---   layout (finding_layout) and other steps of convolutions do not count.
+--   layout (finding_layout), other steps of convolutions and small ones of CUB do not count.
 -- requires: kernel
 -- limits: Whether the two work on the same data is not known. Repetitions of one kernel are not
 --   counted, as they often work on different data.
@@ -14,10 +14,13 @@
 -- label: kernel = kernel(kernel)
 WITH passing AS (
     FROM _kernel_mean
-    -- What a convolution does around its kernel is in a library, where nothing can fuse it.
+    -- What a convolution does around its kernel is in a library, where nothing can fuse it, as are
+    -- the steps of CUB's reductions and scans that are of few values.
     ANTI JOIN (
         FROM kernel_rule
-        WHERE is_layout OR starts_with(shown, 'SubTensorOp') OR shown = 'nhwcAddPaddingKernel'
+        WHERE is_layout OR starts_with(shown, 'SubTensorOp')
+            OR shown IN ('nhwcAddPaddingKernel', 'DeviceReduceSingleTileKernel',
+                         'DeviceScanInitKernel')
     ) ON mangled = name
     WHERE category IN ('elementwise', 'copy', 'random', 'reduction')
 ),
@@ -33,7 +36,9 @@ worst AS (
     SELECT sum(count)::BIGINT AS n, arg_max(first, (saved_ns, first, second)) AS kernel FROM pairs
 )
 SELECT gpu, TRY_CAST(sum(saved_ns * times.calls / first_calls) AS BIGINT) AS saved_ns,
-       any_value(format('{:,} times, most of it after', n)) AS culprit, any_value(kernel) AS kernel
+       any_value(
+           CASE WHEN n = 1 THEN 'once, after' ELSE format('{:,} times, most of it after', n) END
+       ) AS culprit, any_value(kernel) AS kernel
 FROM pairs
 JOIN _kernel_time AS times ON times.name = first
 CROSS JOIN worst
