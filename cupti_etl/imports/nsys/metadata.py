@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 # Times above this (2001) are since the epoch already (nsys export --ts-normalize).
 _ABSOLUTE_NS = 10**18
-_LOSS = re.compile(r"\bdropped\b|\blost\b|overflow|\bnot all\b.*\b(collected|recorded)\b", re.I)
+_LOSS = re.compile(
+    r"\bdropped\b|\blost\b|overflow|\bnot all\b.*\b(collected|recorded)\b|\bmight be missing\b",
+    re.I,
+)
 _DOMAIN_CREATE = 75
 _DEVICES = "TARGET_INFO_CUDA_DEVICE"
 # Early exports have this in its place.
