@@ -186,13 +186,20 @@ def lacking(trace: Trace, topics: Set[str]) -> Iterator[str]:
                 )
     if _OPERATORS in topics:
         for row in trace.whole.query("_work_without_operator"):
-            if row["percent"] and row["percent"] >= _MUCH_PCT:
-                yield f"{row['percent']:.0f} % of the work on GPUs was asked for by no operator" + (
-                    f": graphs of CUDA or HIP, which launched {row['graph_percent']:.0f} %, run"
-                    " without operators; a run without graphs shows whose it is"
-                    if row["graph_percent"] >= _MUCH_PCT
-                    else ""
-                )
+            yield from _without_operators(row)
+
+
+def _without_operators(row: Mapping[str, Any]) -> Iterator[str]:
+    percent, graphs = row["percent"] or 0, row["graph_percent"] or 0
+    # Where graphs did more, operators launched some of them.
+    if _MUCH_PCT <= graphs <= percent + 1:
+        yield (
+            f"{percent:.0f} % of the work on GPUs was asked for by no operator: graphs of CUDA or"
+            f" HIP, which launched {graphs:.0f} %, run without operators; a run without graphs"
+            " shows whose it is"
+        )
+    elif percent - (row["annotation_percent"] or 0) >= _MUCH_PCT:
+        yield f"{percent:.0f} % of the work on GPUs was asked for by no operator"
 
 
 def guessed(trace: Trace, engine: str = DUCKDB) -> Iterator[str]:
