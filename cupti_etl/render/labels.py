@@ -102,14 +102,25 @@ def cut_apart(texts: Sequence[str], width: int) -> list[str]:
     """Labels, cut where they are too long, and so that different ones stay different."""
     distinct = sorted(set(texts))
     short = [cut_label(text, width) for text in distinct]
-    for members in _alike(short):
-        # What they have in common tells nothing: the rest is shown from where they differ.
-        same = len(_common([distinct[at] for at in members]))
-        front = min(same, 2 * _SHORTEST_PART)
-        for at in members:
-            text = distinct[at]
-            if same > front:
-                short[at] = f"{text[:front]}…{cut(text[same:], max(width - front - 1, 1))}"
+    alike = _alike(short)
+    while alike:
+        for members in alike:
+            # What they have in common tells nothing: the rest is shown from where they differ.
+            same = len(_common([distinct[at] for at in members]))
+            front = min(same, 2 * _SHORTEST_PART)
+            for at in members:
+                text = distinct[at]
+                if same > front:
+                    short[at] = f"{text[:front]}…{cut(text[same:], max(width - front - 1, 1))}"
+        # Of several, some may differ from one another later only.
+        rest = [
+            [members[at] for at in group]
+            for members in alike
+            for group in _alike([short[at] for at in members])
+        ]
+        if rest == alike:
+            break
+        alike = rest
     taken: set[str] = set()
     for at, text in enumerate(short):
         number = 1

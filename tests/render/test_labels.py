@@ -213,6 +213,14 @@ def test_what_is_cut_stays_different() -> None:
     assert cut_apart(texts, 24) == ["vectorized_element…<Add>", "vectorized_element…<Mul>", "f"]
     texts = [f"{'a' * 40}{at}{'b' * 40}" for at in range(12)]
     assert len(set(cut_apart(texts, 20))) == 12
+    # Of three, two differ later only.
+    ends = ("indexed_f16f16_nhwc", "f16f16_nhwc_tilesize128x64", "f16f16_nhwc_tilesize256x64")
+    texts = [f"sm80_fprop_implicit_gemm_{end}_execute_kernel_trt" for end in ends]
+    assert cut_apart(texts, 28) == [
+        "sm80_fpr…indexed_f…ernel_trt",
+        "sm80_fpr…128x64_ex…ernel_trt",
+        "sm80_fpr…256x64_ex…ernel_trt",
+    ]
 
 
 @pytest.mark.slow
