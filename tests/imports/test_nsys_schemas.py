@@ -185,12 +185,13 @@ def test_work_that_was_asked_for_and_not_recorded(
 
 
 def test_a_call_with_a_backtrace_is_one(tmp_path: Path, imported: Import) -> None:
-    """nsys --cudabacktrace has it twice, and the version in the name of one."""
+    """nsys --cudabacktrace has it twice, and the version in the name of one. Alone, it is kept."""
     twice = """
         start end eventClass globalTid correlationId nameId returnValue callchainId
         50    90  67         11:70     5             3      0           8
         52    88  0          11:70     5             4      0           -
         95    99  0          11:70     6             4      0           -
+        100   101 67         11:70     7             3      0           9
     """
     file = nsys(
         tmp_path / "t.sqlite",
@@ -198,7 +199,7 @@ def test_a_call_with_a_backtrace_is_one(tmp_path: Path, imported: Import) -> Non
         StringIds="id value\n3 cudaLaunchKernel\n4 cudaLaunchKernel_v7000",
     )
     trace = imported(file)
-    assert_rows(trace.query("api_summary"), "name calls total_ns\ncudaLaunchKernel 2 40")
+    assert_rows(trace.query("api_summary"), "name calls total_ns\ncudaLaunchKernel 3 41")
     assert_rows(
         trace.sql("FROM import_skipped"),
         "category what events\nredundant 'calls with backtraces' 1",

@@ -175,8 +175,13 @@ _BACKTRACE = 67
 
 
 def _calls(rows: pa.RecordBatch, frame: Frame) -> Rows:
-    """Calls: nsys --cudabacktrace records those with a call stack twice, under one id."""
-    is_again = pc.fill_null(pc.equal(rows["eventClass"], _BACKTRACE), False)
+    """Calls: nsys --cudabacktrace records those with a call stack twice, under one id.
+
+    One that stands alone is kept.
+    """
+    is_traced = pc.fill_null(pc.equal(rows["eventClass"], _BACKTRACE), False)
+    others = rows["correlationId"].filter(pc.invert(is_traced))
+    is_again = pc.and_(is_traced, pc.is_in(rows["correlationId"], value_set=others))
     frame.skipped.redundant(
         "calls with backtraces", pc.sum(is_again).as_py() or 0, "the same calls are there without"
     )
