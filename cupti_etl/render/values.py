@@ -73,7 +73,11 @@ def number(value: int | float | Decimal, *, is_fraction: bool = False) -> str:
 
 def has_fraction(values: Iterable[Any]) -> bool:
     """Whether a number among them has digits behind the point."""
-    return any(isinstance(each, (float, Decimal)) and each % 1 != 0 for each in values)
+    return any(
+        each != each.to_integral_value() if isinstance(each, Decimal) else not each.is_integer()
+        for each in values
+        if isinstance(each, (float, Decimal))
+    )
 
 
 def in_unit(

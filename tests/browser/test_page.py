@@ -254,7 +254,7 @@ def test_what_all_panels_have_in_common_is_said_once(pages: Pages) -> None:
     assert "no PCs were sampled" not in absent.inner_text()
     view.go("Stalls")
     assert absent.inner_text().count("no PCs were sampled") == 1
-    assert absent.locator("ul ul li").count() == 4
+    assert absent.locator("ul ul li").count() == 6
 
 
 def test_headings_are_words_and_what_a_row_is_about_stays(pages: Pages) -> None:

@@ -154,8 +154,8 @@ def test_flame_graph_as_text_and_for_speedscope(tmp_path: Path) -> None:
 def test_flame_graph_in_the_report(trace: MakeTrace) -> None:
     page = html(build(trace(**TABLES)))
     assert '<svg class="flame"' in page
-    assert "<title>gemm: 140 ns, 87.5%</title>" in page
-    assert "&lt;module&gt; (main.py:1): 150 ns, 93.8%" in page
+    assert "<title>gemm: 140 ns, 87.5 %</title>" in page
+    assert "&lt;module&gt; (main.py:1): 150 ns, 93.8 %" in page
 
 
 # Under emit_nvtx: two products on the program's thread, and their passes on that of autograd.

@@ -27,3 +27,4 @@ SELECT 100.0 - without.percent - 100.0 * operators.ns / nullif(everything.ns, 0)
        100.0 * annotation_ns / nullif(everything.ns, 0) AS annotation_percent,
        100.0 * graphs.ns / nullif(everything.ns, 0) AS graph_percent
 FROM _work_without_call AS without, everything, graphs, operators
+WHERE EXISTS (FROM _operator)
