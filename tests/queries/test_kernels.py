@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from support.trace import MakeTrace, assert_rows
-
-DEVICE = """
-    process_id device_id device_uuid multiprocessors threads_per_warp max_warps_per_multiprocessor \
-max_blocks_per_multiprocessor max_registers_per_multiprocessor \
-max_shared_per_multiprocessor_bytes compute_capability_major
-    1          0         GPU-a       132             32               64 \
-32 65536 \
-233472 9
-"""
+from support.trace import H100, MakeTrace, assert_rows
 
 
 def kernels(*rows: str) -> str:
@@ -65,7 +56,7 @@ def test_occupancy(
     limiter: str,
 ) -> None:
     row = f"1 0 1 7 0 100 a 66 1 1 {block} 1 1 0 0 0 {registers} 0 {shared} 1"
-    opened = trace(kernel=kernels(row), device=DEVICE)
+    opened = trace(kernel=kernels(row), device=H100)
     assert_rows(
         opened.query("kernel_occupancy"),
         f"blocks_per_multiprocessor occupancy_pct limiter\n {blocks} {occupancy} {limiter}",
@@ -80,7 +71,7 @@ def test_waves(trace: MakeTrace) -> None:
         for at, (name, grid) in enumerate(shapes.items())
     ]
     assert_rows(
-        trace(kernel=kernels(*rows), device=DEVICE).query("kernel_waves"),
+        trace(kernel=kernels(*rows), device=H100).query("kernel_waves"),
         """
         name waves   efficiency_pct verdict              wasted_ns blocks_at_once
         half 0.5     50             "less than one wave" 50        1056
@@ -102,14 +93,14 @@ def test_kernels_beside_each_other_fill_the_device(
         f"1 0 1 {7 + n} {at} {at + 100} half 528 1 1 256 1 1 0 0 0 32 0 0 {n}"
         for n, at in enumerate(begins)
     ]
-    opened = trace(kernel=kernels(*rows), device=DEVICE)
+    opened = trace(kernel=kernels(*rows), device=H100)
     culprit = '"with grid 528x1x1 and block 256x1x1 in"'
     assert_rows(opened.query("finding_small_grids"), f"gpu saved_ns culprit\n0 {saved} {culprit}")
 
 
 def test_a_grid_that_no_gpu_has(trace: MakeTrace) -> None:
     grid = "2147483647 2147483647 2147483647"
-    opened = trace(kernel=kernels(f"1 0 1 7 0 100 a {grid} 256 1 1 0 0 0 32 0 0 1"), device=DEVICE)
+    opened = trace(kernel=kernels(f"1 0 1 7 0 100 a {grid} 256 1 1 0 0 0 32 0 0 1"), device=H100)
     assert_rows(opened.query("kernel_waves"), "name waves verdict wasted_ns blocks\n a - - - -")
 
 
@@ -118,15 +109,15 @@ def test_communication_takes_few_multiprocessors_on_purpose(trace: MakeTrace) ->
         f"1 0 1 7 {at} {at + 100} {name} 4 1 1 256 1 1 0 0 0 32 0 0 1"
         for at, name in enumerate(["ncclDevKernel_AllReduce", "gemm"])
     ]
-    found = trace(kernel=kernels(*rows), device=DEVICE).query("kernel_waves")
+    found = trace(kernel=kernels(*rows), device=H100).query("kernel_waves")
     assert [row["name"] for row in found] == ["gemm"]
 
 
 @pytest.mark.parametrize("limit", ["max_warps", "max_blocks", "max_registers", "max_shared"])
 def test_no_occupancy_where_a_limit_is_not_known(trace: MakeTrace, limit: str) -> None:
     row = "1 0 1 7 0 100 a 66 1 1 256 1 1 0 0 0 32 0 0 1"
-    columns = DEVICE.split()[: DEVICE.split().index("1")]
-    values = DEVICE.split()[len(columns) :]
+    columns = H100.split()[: H100.split().index("1")]
+    values = H100.split()[len(columns) :]
     at = next(i for i, name in enumerate(columns) if name.startswith(limit))
     values[at] = "-"
     opened = trace(kernel=kernels(row), device=f"{' '.join(columns)}\n{' '.join(values)}")

@@ -6,18 +6,9 @@ from pathlib import Path
 
 import pytest
 from support.sampled_code import STALLED, with_code
-from support.trace import MakeTrace
+from support.trace import H100, MakeTrace
 
 import cupti_etl
-
-DEVICE = """
-    process_id device_id device_uuid multiprocessors threads_per_warp max_warps_per_multiprocessor \
-max_blocks_per_multiprocessor max_registers_per_multiprocessor \
-max_shared_per_multiprocessor_bytes compute_capability_major
-    1          0         GPU-a       132             32               64 \
-32 65536 \
-233472 9
-"""
 
 
 def sampled(*rows: str) -> str:
@@ -82,7 +73,7 @@ def test_causes_in_the_launch(
 ) -> None:
     idle = 0 if reason == "selected" else 90
     opened = trace(
-        device=DEVICE, kernel=launch, pc_sample=sampled(f"1 step 7 16 100 {idle} ~{reason}")
+        device=H100, kernel=launch, pc_sample=sampled(f"1 step 7 16 100 {idle} ~{reason}")
     )
     (row,) = opened.query("stall_advice")
     assert (row["reason"], row["cause"]) == (reason, cause)

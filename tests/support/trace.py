@@ -39,6 +39,15 @@ from cupti_etl.storage.manifest import Entry, checksum
 
 _QUOTING = re.compile(r"[\"'\\]")
 _EMPTY_PARTS: dict[str, tuple[pa.Schema, bytes]] = {}
+# The table ``device`` with a GPU that has the limits of an H100.
+H100 = """
+    process_id device_id device_uuid multiprocessors threads_per_warp max_warps_per_multiprocessor \
+max_blocks_per_multiprocessor max_registers_per_multiprocessor \
+max_shared_per_multiprocessor_bytes compute_capability_major
+    1          0         GPU-a       132             32               64 \
+32 65536 \
+233472 9
+"""
 # The fixture ``trace``: tables in, an opened trace out.
 MakeTrace = Callable[..., Trace]
 

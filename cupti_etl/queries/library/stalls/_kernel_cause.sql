@@ -61,8 +61,8 @@ WITH causes AS (
 ),
 launches AS (
     SELECT waves.demangled,
-           arg_max({'waves': waves, 'blocks': waves.blocks, 'at_once': blocks_at_once,
-                    'occupancy_pct': occupancy_pct, 'limiter': limiter}, waves.total_ns) AS launch
+           arg_max({'waves': waves, 'blocks': waves.blocks, 'occupancy_pct': occupancy_pct,
+                    'limiter': limiter}, waves.total_ns) AS launch
     FROM kernel_waves AS waves
     JOIN kernel_occupancy AS occupancy
         ON occupancy.demangled = waves.demangled AND occupancy.grid = waves.grid
