@@ -26,6 +26,7 @@ QueryName = Literal[
     "finding_communication",
     "finding_compiling",
     "finding_copies",
+    "finding_copy_kernels",
     "finding_doubles",
     "finding_fusion",
     "finding_half_cores",

@@ -149,7 +149,7 @@ _NAMES = """
     finding_loading finding_attention finding_fusion finding_layout finding_tensor_cores
     finding_blocking_launches finding_doubles finding_optimizer _slower_product _failed_call
     finding_alignment active_threads _sampled_code _compile_range finding_compiling
-    finding_half_cores
+    finding_half_cores finding_copy_kernels
 """
 _EMPTY = set(_NAMES.split())
 

@@ -80,3 +80,38 @@ def test_what_runs_compiled_code_does_not_compile(trace: MakeTrace) -> None:
     )
     assert opened.query("finding_compiling").count() == 0
     assert_rows(opened.sql("SELECT count(*) AS n FROM _compile_range"), "n\n0")
+
+
+def loading(name: str, at_ms: int, **parts: str) -> dict[str, str]:
+    """A call that loads a module from 500 us before `at_ms` on, for 400 us."""
+    start = at_ms * MS - 500_000
+    call = f"1 5 99 driver {name} {start} {start + 400_000}"
+    return {**parts, "api_call": f"{parts['api_call']}\n{call}"}
+
+
+@pytest.mark.parametrize("name", ["cuModuleLoad", "cuModuleLoadDataEx", "hipModuleLoadData"])
+def test_who_loads_a_module_has_compiled_it(trace: MakeTrace, name: str) -> None:
+    """Of 20 ms in which a GPU waits, 0.4 are of the call; in a pause of 6 ms none is loaded."""
+    opened = trace(**loading(name, 21, **launched(0, 21, 28)))
+    (row,) = opened.query("finding_compiling").arrow().to_pylist()
+    assert (row["culprit"], row["kernel"]) == ("most of it before", "k")
+    assert row["saved_ns"] == pytest.approx(19.6 * MS, abs=100)
+    (host,) = opened.query("finding_host").arrow().to_pylist()
+    assert host["saved_ns"] == pytest.approx(6 * MS, abs=100)
+
+
+def test_libraries_that_load_their_code_do_not_compile(trace: MakeTrace) -> None:
+    opened = trace(**loading("cuLibraryLoadData", 21, **launched(0, 21)))
+    assert opened.query("finding_compiling").count() == 0
+
+
+def test_where_ranges_tell_of_compiling_loading_a_module_says_nothing_more(
+    trace: MakeTrace,
+) -> None:
+    opened = trace(
+        marker=ranges((5, "XlaCompile:#module=jit_f#", 2, 12)),
+        **loading("cuModuleLoadData", 21, **launched(0, 21)),
+    )
+    (row,) = opened.query("finding_compiling").arrow().to_pylist()
+    assert row["culprit"] == "most of it jit_f"
+    assert row["saved_ns"] == pytest.approx(10 * MS, abs=MS)

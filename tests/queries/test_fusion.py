@@ -1,4 +1,4 @@
-"""Kernels that only pass over data: that could be one, are of attention, or change a layout."""
+"""Kernels that only pass over data: could be one, are of attention, copy, or change a layout."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ MUL = "'void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor
 ADD = "'void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>(int)'"
 SUM = "'void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(int)'"
 GEMM = "nvjet_sm90_tst_64x48_64x15_2x4_h_bz_NNT"
+NORM = "'void at::native::vectorized_layer_norm_kernel<float, float>(int)'"
+LOSS = "'void at::native::cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>(int)'"
+SOFTMAX = "'void (anonymous namespace)::softmax_warp_forward<float, float, float, 10>(int)'"
+CAT = "'void at::native::CatArrayBatchedCopy<float, unsigned int, 4, 64, 64>(int)'"
+COPY = "'void at::native::elementwise_kernel<128, 2, at::native::direct_copy_kernel_cuda()>(int)'"
 
 
 def test_neighbours_that_could_be_one(trace: MakeTrace) -> None:
@@ -31,6 +36,30 @@ def test_neighbours_that_could_be_one(trace: MakeTrace) -> None:
         f"""
         saved_ns culprit                      kernel
         70       '2 times, most of it after' {MUL}
+        """,
+    )
+
+
+def test_a_softmax_or_a_normalization_is_one_with_what_is_beside_it(trace: MakeTrace) -> None:
+    # A cast of 40 before the loss, one of 30 after it; a sum of 20 before a norm, which no softmax
+    # can be one with.
+    opened = trace(
+        kernel=f"""
+            process_id device_id context_id stream_id start_ns end_ns name
+            1          0         1          7         0        40     {COPY}
+            1          0         1          7         40       140    {LOSS}
+            1          0         1          7         140      170    {MUL}
+            1          0         1          7         200      300    {GEMM}
+            1          0         1          7         300      320    {ADD}
+            1          0         1          7         320      420    {NORM}
+            1          0         1          7         420      520    {LOSS}
+        """
+    )
+    assert_rows(
+        opened.query("finding_fusion"),
+        f"""
+        saved_ns culprit                      kernel
+        90       '3 times, most of it after' {COPY}
         """,
     )
 
@@ -153,8 +182,63 @@ def test_channels_that_cudnn_pads_are_nothing_to_fuse(trace: MakeTrace) -> None:
     assert opened.query("finding_fusion").count() == 0
 
 
-SOFTMAX = "'void (anonymous namespace)::softmax_warp_forward<float, float, float, 10>(int)'"
-LOSS = "'void at::native::cunn_SoftMaxForward<4, float, LogSoftMaxForwardEpilogue>(int)'"
+def test_kernels_that_only_copy(trace: MakeTrace) -> None:
+    # Not what convolutions, collectives and the cache of attention need, nor a copy of the host.
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        40     {COPY}
+            1          0         7         40       100    {CAT}
+            1          0         7         100      160    {CAT}
+            1          0         7         200      300    {GEMM}
+            1          0         7         300      310    nchwToNhwcKernel
+            1          0         7         310      320    nhwcAddPaddingKernel
+            1          0         7         320      330    chunk_cat_cuda_kernel
+            1          0         7         330      340    reshape_and_cache_flash_kernel
+            1          0         7         340      350    {MUL}
+        """,
+        memcpy="""
+            process_id device_id stream_id start_ns end_ns copy_kind
+            1          0         7         400      900    DtoD
+        """,
+    )
+    assert_rows(
+        opened.query("finding_copy_kernels"),
+        f"""
+        saved_ns culprit                      kernel
+        160      '3 times, most of it in' {CAT}
+        """,
+    )
+    assert_rows(
+        opened.sql(
+            "SELECT copies_for, category FROM kernel_rule WHERE copies_for <> '' ORDER BY 1"
+        ),
+        """
+        copies_for    category
+        cache         copy
+        communication copy
+        layout        copy
+        padding       copy
+        """,
+    )
+
+
+def test_one_kernel_that_copies_beside_others(trace: MakeTrace) -> None:
+    # Two streams copy at once: 60 of the GPU's time.
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        40     {COPY}
+            1          0         8         0        60     {COPY}
+        """,
+    )
+    assert_rows(
+        opened.query("finding_copy_kernels"),
+        f"""
+        saved_ns culprit                    kernel
+        60       '2 times, all of it in' {COPY}
+        """,
+    )
 
 
 def test_attention_of_several_kernels(trace: MakeTrace) -> None:

@@ -4,8 +4,8 @@
 --   kernel_rule, where tensor cores want 16 bytes), times what sizes that are multiples of 8 saved
 --   on an H100: 5/6 of products of halves that load one value, 2/3 of two, and 3/5 of floats; half
 --   of that on chips before Hopper, whose aligned kernels are less fast. With it the time of
---   kernels by which cuDNN pads channels; of all this no more than the GPU computed. The culprit is
---   the kernel with most of the time.
+--   kernels that copy for a padding of channels; of all this no more than the GPU computed. The
+--   culprit is the kernel with most of the time.
 -- requires: kernel
 -- limits: Doubles, of which two are 16 bytes, are left out. It goes by names of CUTLASS, which
 --   cuBLAS takes for such sizes.
@@ -29,7 +29,7 @@ unaligned AS (
     FROM _kernel_time AS times
     JOIN kernel_rule ON mangled = name
     LEFT JOIN chips ON chips.gpu = times.gpu
-    WHERE aligned_values <= 2 AND NOT is_double OR shown = 'nhwcAddPaddingKernel'
+    WHERE aligned_values <= 2 AND NOT is_double OR copies_for = 'padding'
 )
 SELECT unaligned.gpu,
        TRY_CAST(least(1, any_value(compute_ns) / sum(total_ns)) * sum(total_ns * share) AS BIGINT)

@@ -1,10 +1,11 @@
 -- What small steps over the same data cost on each GPU that could be one kernel.
 --
 -- computed: Of each two kernels that follow one another in a stream, if both are elementwise, a
---   copy, random numbers or a reduction and have different names, the shorter mean duration: fused,
---   its data would be read and written with those of the other. Of several GPUs each has as much of
---   it as of the executions of the first. The culprit is the pair with most of it. Changes of
---   layout (finding_layout), other steps of convolutions and small ones of CUB do not count.
+--   copy, random numbers or a reduction, or one of them a softmax or a normalization, and have
+--   different names, the shorter mean duration: fused, its data would be read and written with
+--   those of the other. Of several GPUs each has as much of it as of the executions of the first.
+--   The culprit is the pair with most of it. Changes of layout (finding_layout), other steps of
+--   convolutions and small ones of CUB do not count.
 -- requires: kernel
 -- limits: Whether the two work on the same data is not known. Repetitions of one kernel are not
 --   counted, as they often work on different data.
@@ -18,11 +19,10 @@ WITH passing AS (
     -- the steps of CUB's reductions and scans that are of few values.
     ANTI JOIN (
         FROM kernel_rule
-        WHERE is_layout OR starts_with(shown, 'SubTensorOp')
-            OR shown IN ('nhwcAddPaddingKernel', 'DeviceReduceSingleTileKernel',
-                         'DeviceScanInitKernel')
+        WHERE copies_for IN ('layout', 'padding') OR starts_with(shown, 'SubTensorOp')
+            OR shown IN ('DeviceReduceSingleTileKernel', 'DeviceScanInitKernel')
     ) ON mangled = name
-    WHERE category IN ('elementwise', 'copy', 'random', 'reduction')
+    WHERE category IN ('elementwise', 'copy', 'random', 'reduction', 'softmax', 'normalization')
 ),
 pairs AS (
     SELECT first, second, count, count * least(a.mean_ns, b.mean_ns) AS saved_ns,
@@ -31,6 +31,8 @@ pairs AS (
     JOIN passing AS a ON a.name = first
     JOIN passing AS b ON b.name = second
     WHERE kernels = 2 AND first <> second
+        AND NOT (a.category IN ('softmax', 'normalization')
+                 AND b.category IN ('softmax', 'normalization'))
 ),
 worst AS (
     SELECT sum(count)::BIGINT AS n, arg_max(first, (saved_ns, first, second)) AS kernel FROM pairs

@@ -28,7 +28,8 @@ SELECT waits.gpu, waits.host_ns - coalesce(compiling.total_ns, 0) AS saved_ns,
        CASE WHEN ranges.name IS NOT NULL THEN 'most of it in ' || ranges.name
             WHEN lines.place IS NOT NULL THEN 'most of it before ' || lines.place || ' goes on'
             ELSE 'most of it before' END AS culprit,
-       CASE WHEN ranges.name IS NULL AND lines.place IS NULL THEN kernel END AS kernel
+       CASE WHEN ranges.name IS NULL AND lines.place IS NULL THEN parts.kernel END
+           AS kernel
 FROM waits
 JOIN _idle_culprit AS parts ON parts.gpu = waits.gpu AND state = 'outside'
 LEFT JOIN _outside_range AS ranges ON ranges.gpu = waits.gpu AND ranges.state = 'host'

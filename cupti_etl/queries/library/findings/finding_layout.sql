@@ -1,7 +1,7 @@
 -- How long each GPU changed the order of channels, which convolutions wanted otherwise.
 --
--- computed: Time of kernels that are is_layout (kernel_rule), of cuDNN, MIOpen and others, no more
---   than the GPU computed. The culprit is the one with most of it.
+-- computed: Time of kernels that copy for a layout (kernel_rule), of cuDNN, MIOpen and others, no
+--   more than the GPU computed. The culprit is the one with most of it.
 -- requires: kernel
 -- finding: convolutions change the layout of their data (measured)
 -- advice: keep it with channels last (in PyTorch both the model and what goes into it
@@ -15,5 +15,5 @@ SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) AS BIGINT
 FROM _kernel_time AS times
 JOIN kernel_rule ON mangled = name
 JOIN busy_breakdown AS busy ON busy.gpu = times.gpu
-WHERE is_layout
+WHERE copies_for = 'layout'
 GROUP BY times.gpu

@@ -25,7 +25,9 @@
 --     computes doubles (dgemm, f64f64 and others), with tensor cores or without.
 --   is_plain_float BOOLEAN: Whether it is one that says that it computes floats without tensor
 --     cores (simt, ffma, sgemm, scudnn and others).
---   is_layout BOOLEAN: Whether it is a copy that changes the order of channels for a convolution.
+--   copies_for VARCHAR: Of a copy that is part of something else, of what: layout (the order of
+--     channels that a convolution wants), padding (the number of them), cache (of keys and values)
+--     or communication (what collectives send and receive in one piece).
 --   aligned_values INTEGER [values]: Of a matrix product or convolution with tensor cores that says
 --     so (align1 and the like), how many neighbouring values of a matrix it can load at once.
 WITH rules AS (
@@ -52,10 +54,10 @@ WITH rules AS (
         '_a2a_', 'moea2a', 'sendrecv', 'send_recv', 'multimem', 'symmetric_memory', 'symm_mem',
         'userbuffers', 'lamport', 'mnnvl', 'moe_comm', 'moecomm', 'put_signal', 'wait_signal']),
     -- The cache of keys and values, which is filled beside attention.
-    ('copy', 'own', '', ['reshape_and_cache', 'concat_and_cache', 'append_paged', 'appendpaged',
-        'cache_kernel', 'copy_blocks', 'swap_blocks', 'gather_cache', 'set_kv_buffer',
-        'set_mla_kv', 'store_kv', 'storekv', 'kv_indices', 'kv_buffer', 'req_to_token',
-        'update_kv_cache', 'fill_kv_cache', 'cp_gather_']),
+    ('copy for cache', 'own', '', ['reshape_and_cache', 'concat_and_cache', 'append_paged',
+        'appendpaged', 'cache_kernel', 'copy_blocks', 'swap_blocks', 'gather_cache',
+        'set_kv_buffer', 'set_mla_kv', 'store_kv', 'storekv', 'kv_indices', 'kv_buffer',
+        'req_to_token', 'update_kv_cache', 'fill_kv_cache', 'cp_gather_']),
     ('attention', 'own', '', ['attention', 'attn', 'fmha', 'mmha', 'mha_', '_mha', 'xqa', 'sdpa',
         'flash_', 'flashatt', 'flashmla', 'flashdecod', 'withkvcache', 'withpagedkv',
         'withraggedkv', 'mergestate', '_mla_', 'mla_', 'mqa_logits', '_pa_', 'pa_decode',
@@ -132,12 +134,15 @@ WITH rules AS (
         'cumsum', 'cumprod', '_sum_', 'mean_', 'moments', 'bincount', 'runlength', 'run_length',
         'nonzero', 'flag_kernel', 'deviceselect', 'partition', 'compact', 'segment',
         'asum', 'nrm2', '^_cleanup_$']),
-    -- A copy. MIOpen's batched_transpose_32x32_half is around its convolutions alone.
-    ('layout', 'own', '', ['nchwtonhwc', 'nhwctonchw', 'nchw2nhwc', 'nhwc2nchw', 'nchwtofolded',
-        'nchw2cnhw', 'cnhw2nchw']),
-    ('layout', 'own', '^_batched_transpose_', ['_4x', '_16x', '_32x', '_64x', '_128x', '_256x']),
+    -- MIOpen's batched_transpose_32x32_half is around its convolutions alone.
+    ('copy for padding', 'own', '', ['nhwcaddpadding']),
+    ('copy for communication', 'own', '', ['chunk_cat', 'split_with_sizes']),
+    ('copy for layout', 'own', '', ['nchwtonhwc', 'nhwctonchw', 'nchw2nhwc', 'nhwc2nchw',
+        'nchwtofolded', 'nchw2cnhw', 'cnhw2nchw']),
+    ('copy for layout', 'own', '^_batched_transpose_', ['_4x', '_16x', '_32x', '_64x', '_128x',
+        '_256x']),
     ('copy', 'own', '', ['copy', 'transpos', 'permut', 'catarray', 'memcpy', 'memset', 'fill',
-        'chunk_cat', 'concat', 'cat_', 'split_with_sizes', 'slice', 'stack', 'flip', '_roll_',
+        'concat', 'cat_', 'slice', 'stack', 'flip', '_roll_',
         'repeat', 'expand', 'compute_cuda_kernel', 'pad_', 'padding', 'tensor_transform',
         'tensortransform', 'reformat', 'layout', 'convert', 'cast', 'unpack', 'pack_', 'arange',
         'linspace', 'zero', 'strided', 'tril', 'triu', 'unfold', 'swizzle', 'shuffle',
@@ -196,7 +201,7 @@ met AS (
         AND contains(own, within)
     GROUP BY mangled
 )
-SELECT mangled, shown, CASE kind WHEN 'layout' THEN 'copy' ELSE kind END AS category,
+SELECT mangled, shown, split_part(kind, ' ', 1) AS category,
        CASE WHEN is_told THEN 'arguments' ELSE word END AS rule,
        kind IN ('gemm', 'convolution')
            AND regexp_matches(whole, '(^|[^a-z])[dz](gemm|884)|f64f64|_engine(_NHWC)?<double')
@@ -204,7 +209,7 @@ SELECT mangled, shown, CASE kind WHEN 'layout' THEN 'copy' ELSE kind END AS cate
        kind IN ('gemm', 'convolution') AND NOT is_double
            AND regexp_matches(whole, 'simt|ffma|sgemm|scudnn|engine_float|_engine(_NHWC)?<float')
            AS is_plain_float,
-       kind = 'layout' AS is_layout,
+       nullif(split_part(kind, ' for ', 2), '') AS copies_for,
        CASE WHEN kind IN ('gemm', 'convolution')
             THEN TRY_CAST(regexp_extract(whole, 'tensorop\w*_align(\d+)', 1) AS INTEGER)
             END AS aligned_values

@@ -3,10 +3,11 @@
 -- computed: Of gaps of 100 us and more, host_ns and input_ns of _idle_cause go in equal parts to
 --   the innermost ranges at times spread over the gap, one for each 100 us and no more than 20, up
 --   to when the next work was asked for, of the thread that asked for it, and to those around
---   these: times in _input_range are of input, in _compile_range of compiling. Ranges are alike
---   whose names, and those around them, differ in numbers alone. Of those with more than half of
---   the time of a state, the innermost; a step is none, as all is in steps. Of compiling, the name
---   in _compile_range with most of it.
+--   these: times in _input_range are of input, in _compile_range of compiling. So are, where there
+--   are no such ranges, all times of a gap in which the process loaded a module, as those do that
+--   compile while they run (Triton, NVRTC). Ranges are alike whose names, and those around them,
+--   differ in numbers alone. Of those with more than half of the time of a state, the innermost; a
+--   step is none, as all is in steps. Of compiling, the name in _compile_range with most of it.
 -- lookup: api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
@@ -14,12 +15,24 @@
 --   total_ns BIGINT [ns]: Time of the state.
 --   name VARCHAR: Name of the range, with N for numbers in which those that are alike differ; NULL
 --     if none has more than half of the time.
-WITH RECURSIVE gaps AS (
+--   kernel VARCHAR: Of compiling without a name, the mangled name of the kernel that was waited
+--     for most, or what else it was.
+WITH RECURSIVE loads AS (
+    SELECT process_id, start_ns AS load_ns
+    FROM api_call
+    WHERE regexp_full_match(name, '(cu|hip)ModuleLoad(Data)?(Ex)?')
+        AND process_id NOT IN (SELECT process_id FROM _compile_range)
+),
+gaps AS (
     SELECT gpu, edge.process_id, host_ns, input_ns, next_correlation_id AS correlation_id,
            cause.start_ns, cause.gap_ns - queued_ns AS length_ns,
-           least(cause.gap_ns // 100000, 20) AS n
+           least(cause.gap_ns // 100000, 20) AS n,
+           coalesce(next_name, next_kind) AS kernel,
+           coalesce(load_ns >= cause.start_ns, false) AS has_loaded
     FROM _idle_cause AS cause
     JOIN _gap_edge AS edge USING (gpu, start_ns)
+    ASOF LEFT JOIN loads
+        ON loads.process_id = edge.process_id AND load_ns <= edge.end_ns - queued_ns
     WHERE cause.gap_ns >= 100000 AND host_ns + input_ns > 0
 ),
 calls AS (
@@ -29,17 +42,20 @@ calls AS (
     GROUP BY process_id, correlation_id
 ),
 times AS (
-    SELECT gpu, process_id, thread_id, host_ns / n AS host_ns, input_ns / n AS input_ns,
+    SELECT gpu, process_id, thread_id, kernel, has_loaded,
+           host_ns / n AS host_ns, input_ns / n AS input_ns,
            start_ns + length_ns * (2 * unnest(range(n)) + 1) // (2 * n) AS at_ns
     FROM gaps
     JOIN calls USING (process_id, correlation_id)
 ),
 spent AS (
-    SELECT times.* EXCLUDE (host_ns, input_ns),
+    SELECT times.* EXCLUDE (host_ns, input_ns, kernel),
            CASE WHEN times.at_ns < input.end_ns THEN 'input'
-                WHEN times.at_ns < compile.end_ns THEN 'compiling' ELSE 'host' END AS state,
+                WHEN times.at_ns < compile.end_ns OR has_loaded THEN 'compiling' ELSE 'host' END
+               AS state,
            CASE state WHEN 'input' THEN input_ns ELSE host_ns END AS host_ns,
-           CASE state WHEN 'compiling' THEN compile.name END AS compiled
+           CASE WHEN state = 'compiling' AND NOT has_loaded THEN compile.name END AS compiled,
+           CASE WHEN state = 'compiling' AND has_loaded THEN kernel END AS kernel
     FROM times
     ASOF LEFT JOIN _input_range AS input
         ON input.process_id = times.process_id AND input.start_ns <= times.at_ns
@@ -47,13 +63,13 @@ spent AS (
         ON compile.process_id = times.process_id AND compile.start_ns <= times.at_ns
 ),
 placed AS (
-    SELECT gpu, state, compiled, range_id, sum(host_ns) AS host_ns
+    SELECT gpu, state, compiled, kernel, range_id, sum(host_ns) AS host_ns
     FROM spent
     ASOF LEFT JOIN _range_turn AS turn
         ON turn.process_id = spent.process_id
         AND turn.thread_id = spent.thread_id
         AND turn.at_ns <= spent.at_ns
-    GROUP BY gpu, state, compiled, range_id
+    GROUP BY gpu, state, compiled, kernel, range_id
 ),
 around AS (
     SELECT range_id AS inner_range_id, range_id FROM placed WHERE range_id IS NOT NULL
@@ -93,7 +109,7 @@ totals AS (
     SELECT gpu, state, sum(host_ns) AS total_ns FROM placed GROUP BY gpu, state
 ),
 most AS (
-    SELECT gpu, state, arg_max(name, depth) AS name
+    SELECT gpu, state, arg_max(name, depth) AS name, NULL::VARCHAR AS kernel
     FROM sums
     JOIN totals USING (gpu, state)
     WHERE 2 * host_ns > total_ns AND state <> 'compiling'
@@ -101,15 +117,15 @@ most AS (
         AND name NOT IN (SELECT name FROM _step_range)
     GROUP BY gpu, state
     UNION ALL
-    SELECT gpu, state, arg_max(compiled, (host_ns, compiled))
+    SELECT gpu, state, arg_max(compiled, (host_ns, compiled)), arg_max(kernel, (host_ns, kernel))
     FROM (
-        SELECT gpu, state, compiled, sum(host_ns) AS host_ns
+        SELECT gpu, state, compiled, kernel, sum(host_ns) AS host_ns
         FROM placed
         WHERE state = 'compiling'
-        GROUP BY gpu, state, compiled
+        GROUP BY gpu, state, compiled, kernel
     )
     GROUP BY gpu, state
 )
-SELECT gpu, state, TRY_CAST(total_ns AS BIGINT) AS total_ns, name
+SELECT gpu, state, TRY_CAST(total_ns AS BIGINT) AS total_ns, name, kernel
 FROM totals
 LEFT JOIN most USING (gpu, state)

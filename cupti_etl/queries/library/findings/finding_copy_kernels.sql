@@ -1,0 +1,24 @@
+-- How long each GPU ran kernels that only copy, convert or fill data in its own memory.
+--
+-- computed: Time of kernels that are copies (category of kernel_rule) and not part of something
+--   else (copies_for), no more than the GPU computed. The culprit is the one with most of it.
+-- requires: kernel
+-- limits: Some have to be: what is saved at most is said. Copies by the copy engine (memcpy) are in
+--   finding_copies. What a kernel copies for is known by its name alone.
+-- finding: kernels only copy, convert or fill (estimated)
+-- advice: keep what later kernels read as they want it: contiguous() and reshape() after permute
+--   copy, and cat copies all of it (write into a buffer of full length, such as that of a cache),
+--   autocast and to() convert weights in each step (keep them in the type of the products); what is
+--   written later needs no zeros; torch.compile and jax.jit copy in the kernels beside
+-- shown: kernel_summary
+-- label: kernel = kernel(kernel)
+SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) AS BIGINT) AS saved_ns,
+       CASE WHEN count(*) > 1
+            THEN format('{:,} times, most of it in', sum(calls)::BIGINT)
+            ELSE format('{:,} times, all of it in', sum(calls)::BIGINT) END AS culprit,
+       arg_max(name, (total_ns, name)) AS kernel
+FROM _kernel_time AS times
+JOIN kernel_rule ON mangled = name
+JOIN busy_breakdown AS busy ON busy.gpu = times.gpu
+WHERE kernel_rule.category = 'copy' AND copies_for IS NULL
+GROUP BY times.gpu
