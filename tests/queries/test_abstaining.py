@@ -138,7 +138,7 @@ FULL = {
 # disassemble. And timeline_flow is of one thing, which nobody chose.
 _NAMES = """
     _shared_correlation _unpaired_correlation _shared_launch _blocking_copy _range_wait _loss_cause
-    _timeline_loss timeline_flow _range_helped triton_autotune finding_autotuning
+    _timeline_loss timeline_flow _range_helped triton_autotune finding_autotuning finding_gather_add
     finding_xla_autotuning _idle_culprit _outside_range finding_host finding_queued
     finding_slow_executions finding_slow_steps _step_guess sass source_line line_stall
     instruction_stall _line_sample _nccl_kernel _nccl_operation _nccl_channel _nccl_placed nccl_p2p
@@ -147,9 +147,9 @@ _NAMES = """
     replay_counter finding_rank_wait _forward_pass finding_late_loading _clock_pair _clock_line
     _process_without_links _idle_call _first_launch _send_wait finding_send_wait _freeing_call
     finding_loading finding_attention finding_fusion finding_layout finding_tensor_cores
-    finding_blocking_launches finding_doubles finding_optimizer _slower_product _failed_call
-    finding_alignment active_threads _sampled_code _compile_range finding_compiling
-    finding_half_cores finding_copy_kernels
+    finding_blocking_launches finding_doubles finding_optimizer _slower_product
+    _failed_call finding_alignment active_threads _sampled_code _compile_range finding_compiling
+    finding_half_cores finding_copy_kernels finding_float_attention finding_depthwise
 """
 _EMPTY = set(_NAMES.split())
 
