@@ -8,7 +8,7 @@ is said of the whole trace where the part that is asked, such as the steady stat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ _SMALLEST = 0.01
 # A range can be named by a page of JSON. Of a kernel, what is said before it stays whole.
 _LONGEST_CULPRIT, _LONGEST_KERNEL = 140, 60
 _ONCE = ("finding_autotuning", "finding_xla_autotuning")
+_OF_RANKS = ("finding_rank_wait", "finding_send_wait")
 # Profilers record GPUs only if they are told to; a program may have used them all the same.  Where
 # calls of CUDA were recorded, they were.
 _HOST_ALONE = (
@@ -81,7 +82,7 @@ class Finding:
     @property
     def text(self) -> str:
         """What was found, in a sentence without its end."""
-        who = f"GPU{'s' if len(self.gpus) > 1 else ''} {_ranges(self.gpus)}: " if self.gpus else ""
+        who = f"{_called(self.gpus)}: " if self.gpus else ""
         culprit = cut(self.culprit, _LONGEST_CULPRIT)
         text = f"{who}{self.what}" + (f", {culprit}" if culprit else "")
         return text + (" (of the whole trace; this part leaves it out)" if self.is_left_out else "")
@@ -203,20 +204,37 @@ def _named(rows: Sequence[dict[str, Any]], trace: Trace) -> list[dict[str, Any]]
 def _merged(
     query: Query, saving: Saving, rows: Iterable[dict[str, Any]], span: int, options: str
 ) -> Iterator[Finding]:
-    """Findings of which each is of all GPUs that say the same."""
+    """Findings of which each is of all GPUs that say the same, or that say the like of themselves.
+
+    What is most on one GPU, such as a step, has another name on the next.  Of several that one GPU
+    says each is one of its own.
+    """
 
     def culprit(row: dict[str, Any]) -> str:
         return str(row["culprit"])
 
-    for name, same in groupby(sorted(rows, key=culprit), culprit):
-        group = list(same)
-        most = max(row["saved_ns"] for row in group)
+    same = (list(group) for _, group in groupby(sorted(rows, key=culprit), culprit))
+    entries: list[list[list[dict[str, Any]]]] = []
+    for group in sorted(same, key=lambda group: -max(row["saved_ns"] for row in group)):
+        gpus = _gpus(group)
+        # A rank that waits does so at other times than the one that it waits for.
+        if gpus and query.name not in _OF_RANKS:
+            like = [entry for entry in entries if not gpus & _gpus(*entry)]
+        else:
+            like = []
+        if like:
+            like[0].append(group)
+        else:
+            entries.append([group])
+    for most, *others in entries:
+        on = f" on {_called(_gpus(most))}" if others else ""
+        saved = max(row["saved_ns"] for row in most)
         yield Finding(
-            most,
-            100 * most / span if span else 0.0,
+            saved,
+            100 * saved / span if span else 0.0,
             saving.what,
-            name,
-            tuple(sorted({row["gpu"] for row in group if row["gpu"] is not None})),
+            culprit(most[0]) + on,
+            tuple(sorted(_gpus(most, *others))),
             saving.sure,
             saving.advice,
             saving.shown,
@@ -225,12 +243,17 @@ def _merged(
         )
 
 
-def _ranges(numbers: Sequence[int]) -> str:
-    """``0-3, 5`` of 0, 1, 2, 3 and 5."""
+def _gpus(*groups: Iterable[dict[str, Any]]) -> set[int]:
+    return {row["gpu"] for group in groups for row in group if row["gpu"] is not None}
+
+
+def _called(gpus: Collection[int]) -> str:
+    """``GPUs 0-3, 5``."""
     runs: list[list[int]] = []
-    for number in numbers:
+    for number in sorted(gpus):
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
-    return ", ".join(f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in runs)
+    ranges = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return f"GPU{'s' if len(gpus) > 1 else ''} {ranges}"

@@ -156,3 +156,27 @@ def test_nobody_is_late_where_all_come_at_once(trace: MakeTrace) -> None:
         1    40         0    false         900    0
         """,
     )
+
+
+def test_gpus_that_say_the_like_of_themselves_are_one_entry(trace: MakeTrace) -> None:
+    """Two copy most with one kernel, a third with another: what could be saved is of all three."""
+    opened = trace(
+        kernel="""
+            process_id device_id context_id stream_id start_ns end_ns name
+            1          0         1          7         0        100    CatArrayBatchedCopy
+            1          1         2          7         0        300    direct_copy_kernel
+            1          2         3          7         0        80     CatArrayBatchedCopy
+        """,
+        device="""
+            process_id device_id device_uuid
+            1          0         GPU-a
+            1          1         GPU-b
+            1          2         GPU-c
+        """,
+    )
+    (found,) = (each for each in find(opened) if each.source == "finding_copy_kernels")
+    assert (found.saved_ns, found.gpus) == (300, (0, 1, 2))
+    assert found.text == (
+        "GPUs 0-2: kernels only copy, convert or fill, once, all of it in direct_copy_kernel"
+        " on GPU 1"
+    )

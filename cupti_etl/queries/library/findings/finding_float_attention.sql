@@ -12,7 +12,7 @@
 -- label: kernel = kernel(kernel)
 SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) * 5 / 6 AS BIGINT)
            AS saved_ns,
-       format('{:,} times, most of it in', sum(calls)::BIGINT) AS culprit,
+       CASE WHEN count(*) > 1 THEN 'most' ELSE 'all' END || ' of it in' AS culprit,
        arg_max(name, (total_ns, name)) AS kernel
 FROM _kernel_time AS times
 JOIN busy_breakdown AS busy ON busy.gpu = times.gpu
