@@ -45,6 +45,7 @@ QueryName = Literal[
     "finding_other_calls",
     "finding_queued",
     "finding_rank_wait",
+    "finding_row_sort",
     "finding_send_wait",
     "finding_slow_executions",
     "finding_slow_steps",

@@ -139,7 +139,7 @@ FULL = {
 _NAMES = """
     _shared_correlation _unpaired_correlation _shared_launch _blocking_copy _range_wait _loss_cause
     _timeline_loss timeline_flow _range_helped triton_autotune finding_autotuning finding_gather_add
-    finding_xla_autotuning _idle_culprit _outside_range finding_host finding_queued
+    finding_row_sort finding_xla_autotuning _idle_culprit _outside_range finding_host finding_queued
     finding_slow_executions finding_slow_steps _step_guess sass source_line line_stall
     instruction_stall _line_sample _nccl_kernel _nccl_operation _nccl_channel _nccl_placed nccl_p2p
     nccl_unfinished range_counter _rank_missing _clock_apart instruction_count line_count

@@ -1,4 +1,4 @@
-"""Kernels for which there are faster ones: of attention, depthwise convolutions, graph networks."""
+"""Kernels for which there are faster ones: of attention, convolutions, graph networks, sorts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ SCATTER = (
 )
 MUL = "'void at::native::vectorized_elementwise_kernel<4, at::native::MulFunctor<float>>(int)'"
 FILL = "'void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)'"
+SORT = "'void cub::DeviceSegmentedRadixSortKernel<cub::Policy1000, {}, float, long>(int)'"
 GEMM = "nvjet_sm90_tst_64x48_64x15_2x4_h_bz_NNT"
 
 
@@ -81,5 +82,24 @@ def test_rows_that_are_gathered_and_added(trace: MakeTrace) -> None:
         f"""
         saved_ns culprit         kernel
         385      'most of it by' {SCATTER}
+        """,
+    )
+
+
+def test_long_rows_that_are_sorted(trace: MakeTrace) -> None:
+    # Indices are sorted otherwise, to add what belongs to each.
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        100    {SORT.format("true")}
+            1          0         7         100      400    {SORT.format("false")}
+            1          0         7         400      500    DeviceRadixSortOnesweepKernel
+        """
+    )
+    assert_rows(
+        opened.query("finding_row_sort"),
+        f"""
+        saved_ns culprit         kernel
+        300      'most of it in' {SORT.format("false")}
         """,
     )

@@ -6,10 +6,10 @@
 -- limits: Some have to be: what is saved at most is said. Copies by the copy engine (memcpy) are in
 --   finding_copies. What a kernel copies for is known by its name alone.
 -- finding: kernels only copy, convert or fill (estimated)
--- advice: keep what later kernels read as they want it: contiguous() and reshape() after permute
---   copy, and cat copies all of it (write into a buffer of full length, such as that of a cache),
---   autocast and to() convert weights in each step (keep them in the type of the products); what is
---   written later needs no zeros; torch.compile and jax.jit copy in the kernels beside
+-- advice: avoid them: contiguous() and reshape() after permute copy, and cat copies all (write
+--   into a buffer of full length, as a static cache does); autocast and to() convert weights in
+--   every step (keep them in the type that is computed with); torch.empty needs no filling; and
+--   torch.compile and jax.jit fuse what is left into its neighbours
 -- shown: kernel_summary
 -- label: kernel = kernel(kernel)
 SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) AS BIGINT) AS saved_ns,

@@ -20,7 +20,8 @@
 WITH RECURSIVE loads AS (
     SELECT process_id, start_ns AS load_ns
     FROM api_call
-    WHERE regexp_full_match(name, '(cu|hip)ModuleLoad(Data)?(Ex)?')
+    WHERE contains(name, 'ModuleLoad')
+        AND regexp_full_match(name, '(cu|hip)ModuleLoad(Data)?(Ex)?')
         AND process_id NOT IN (SELECT process_id FROM _compile_range)
 ),
 gaps AS (
