@@ -6,8 +6,9 @@
 --   half of it.
 -- requires: _busy_interval
 -- finding: busy with nothing but copies and memsets (measured)
--- advice: copy and set less often, and keep on the GPU what kernels use again; copy between the
---   host and the GPU from and to pinned memory, in a stream of its own while kernels run
+-- advice: copy and set less often, and keep on the GPU what kernels use again (in JAX, jax.jit
+--   copies what it updates unless donate_argnums names it); copy between the host and the GPU from
+--   and to pinned memory, in a stream of its own while kernels run
 -- shown: busy_breakdown
 WITH kinds AS (
     SELECT gpu, sum(ns - beside_ns) AS alone_ns,
