@@ -26,7 +26,7 @@ FULL = ("demangled", MANGLED)
 _SEPARATOR = " / "
 _IN_ORDER = " > "
 # What XLA calls its ranges: Thunk:#name=jit(f)/add,hlo_op=fusion.3,unique_hlo_op_id=7#.
-_XLA = re.compile(r"(Thunk|Xla\w*):#.*#\Z")
+_XLA = re.compile(r"\b(Thunk|Xla\w*):#.*#\Z")
 _SAID = re.compile(r"[#,](hlo_op|hlo_module|name|module)=([^,#]+)")
 _PROGRAM = re.compile(r"[#,]program_id=(\d+)")
 # What captures write behind an operator of PyTorch: aten::t, sizes = [[2, 3]], types = ["float"].
@@ -197,8 +197,13 @@ def _sized(text: str) -> re.Match[str] | None:
 
 
 def path_name(path: str) -> str:
-    """What a range and those around it are called in a sentence."""
-    return _SEPARATOR.join(map(range_name, path.split(_SEPARATOR)))
+    """What a range and those around it are called in a sentence, which may begin before them."""
+    names = []
+    for name in path.split(_SEPARATOR):
+        found = _XLA.search(name)
+        begin = found.start() if found else 0
+        names.append(name[:begin] + range_name(name[begin:]))
+    return _SEPARATOR.join(names)
 
 
 def _ranges(things: Sequence[Thing]) -> list[str]:

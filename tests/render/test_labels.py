@@ -312,3 +312,5 @@ def test_ranges_of_xla_are_called_by_what_they_run() -> None:
     }
     assert label_rows(RANGE, [{"path": path} for path in names]) == list(names.values())
     assert label_rows(RANGE, [{"path": step}]) == ["jit_step"]
+    assert path_name(f"most of it in {dot}") == "most of it in gemm_fusion.3"
+    assert path_name(f"cudaMemcpy in train / {dot}") == "cudaMemcpy in train / gemm_fusion.3"
