@@ -100,6 +100,13 @@ def test_who_loads_a_module_has_compiled_it(trace: MakeTrace, name: str) -> None
     assert host["saved_ns"] == pytest.approx(6 * MS, abs=100)
 
 
+def test_what_was_compiled_before_is_only_read(trace: MakeTrace) -> None:
+    opened = trace(**loading("cuModuleLoadData", 7, **launched(0, 7)))
+    assert opened.query("finding_compiling").count() == 0
+    (host,) = opened.query("finding_host").arrow().to_pylist()
+    assert host["saved_ns"] == pytest.approx(5.6 * MS, abs=100)
+
+
 def test_libraries_that_load_their_code_do_not_compile(trace: MakeTrace) -> None:
     opened = trace(**loading("cuLibraryLoadData", 21, **launched(0, 21)))
     assert opened.query("finding_compiling").count() == 0

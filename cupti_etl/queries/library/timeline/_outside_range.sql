@@ -4,10 +4,11 @@
 --   the innermost ranges at times spread over the gap, one for each 100 us and no more than 20, up
 --   to when the next work was asked for, of the thread that asked for it, and to those around
 --   these: times in _input_range are of input, in _compile_range of compiling. So are, where there
---   are no such ranges, all times of a gap in which the process loaded a module, as those do that
---   compile while they run (Triton, NVRTC). Ranges are alike whose names, and those around them,
---   differ in numbers alone. Of those with more than half of the time of a state, the innermost; a
---   step is none, as all is in steps. Of compiling, the name in _compile_range with most of it.
+--   are no such ranges, all times of a gap with 10 ms and more of host_ns in which the process
+--   loaded a module, as those do that compile while they run (Triton, NVRTC); in less time they
+--   read what was compiled before. Ranges are alike whose names, and those around them, differ in
+--   numbers alone. Of those with more than half of the time of a state, the innermost; a step is
+--   none, as all is in steps. Of compiling, the name in _compile_range with most of it.
 -- lookup: api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
@@ -29,7 +30,7 @@ gaps AS (
            cause.start_ns, cause.gap_ns - queued_ns AS length_ns,
            least(cause.gap_ns // 100000, 20) AS n,
            coalesce(next_name, next_kind) AS kernel,
-           coalesce(load_ns >= cause.start_ns, false) AS has_loaded
+           coalesce(load_ns >= cause.start_ns AND host_ns >= 10000000, false) AS has_loaded
     FROM _idle_cause AS cause
     JOIN _gap_edge AS edge USING (gpu, start_ns)
     ASOF LEFT JOIN loads
