@@ -128,13 +128,14 @@ def test_changes_of_layout(trace: MakeTrace) -> None:
             1          0         100      200    sm90_xmma_fprop_implicit_gemm_bf16
             1          0         300      320    'void cudnn::ops::nhwcToNchwKernel<float>(int)'
             1          0         400      410    'void nchwToFoldedNhwcKernel<float>(int)'
+            1          0         500      510    'void foldedNhwcToNhwcKernel<float>(int)'
         """,
     )
     assert_rows(
         opened.query("finding_layout"),
         """
         saved_ns culprit                    kernel
-        70       '3 kernels, most of it in' 'void cudnn::ops::nchwToNhwcKernel<float>(int)'
+        80       '4 kernels, most of it in' 'void cudnn::ops::nchwToNhwcKernel<float>(int)'
         """,
     )
 
@@ -196,6 +197,7 @@ def test_kernels_that_only_copy(trace: MakeTrace) -> None:
             1          0         7         320      330    chunk_cat_cuda_kernel
             1          0         7         330      340    reshape_and_cache_flash_kernel
             1          0         7         340      350    {MUL}
+            1          0         7         350      360    SubTensorOpWithCastTensor1d
         """,
         memcpy="""
             process_id device_id stream_id start_ns end_ns copy_kind
@@ -218,6 +220,7 @@ def test_kernels_that_only_copy(trace: MakeTrace) -> None:
         cache         copy
         communication copy
         layout        copy
+        library       copy
         padding       copy
         """,
     )

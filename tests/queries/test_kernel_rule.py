@@ -23,6 +23,8 @@ NAMES = {
         void tensorrt_llm::kernels::oneShotAllReduceKernel<__nv_bfloat16, 8>(int)
         void deep_ep::intranode::dispatch<8, 768, 8192>(int4*, float*)
         void deep_ep::internode_ll::combine<true, 7168, 9>(void*)
+        void some::ep::internode::combine<false, 8, __nv_bfloat16, 8, 2, 16, 24>(int4*)
+        void some::ep::intranode::cached_notify_combine<8>(void**)
         void nvshmemi_transfer::barrier_on_stream_kernel_threadgroup<1>(int)
         nvshmemi_barrier_kernel(int)
         void mscclpp::allreduce7<__half>(int)
@@ -43,6 +45,8 @@ NAMES = {
         reduce_segments
         _fwd_kernel
         _fwd_grouped_kernel_stage1
+        _fwd_kernel_aligned_0d1d2d3d45d6de7de8c9de10de11c12de13de14c
+        _fwd_kernel_0d1d2d34d5d6de7de8
         attn_fwd
         bwd_kernel_dk_dv
         void ck_tile::kentry<256, 2, ck_tile::FmhaFwdKernel<int>>(int)
@@ -85,6 +89,8 @@ NAMES = {
         igemm_fwd_gtcx3_nhwc_bf16_bx0_ex1_bt256x256x32
         miopenSp3AsmConv_v30_3_1_gfx94x_fp32_f2x3_stride1
         void at::native::conv_depthwise2d_forward_kernel<1, c10::BFloat16, int>(int)
+        cudnn::gemm::computeOffsetsKernel(cudnn::gemm::ComputeOffsetsParams)
+        void flip_filter<float, float>(float*, float const*, int, int, int, int)
         void causal_conv1d_fwd_kernel<Causal_conv1d_fwd_kernel_traits<128>>(int)""",
     "recurrent": """
         void selective_scan_fwd_kernel<Selective_Scan_fwd_kernel_traits<32, 4>>(SSMParamsBase)
@@ -99,6 +105,7 @@ NAMES = {
         void vllm::moe::moe_align_block_size_kernel<int>(int*)
         void moe_fused_gate_kernel<float, 32>(void*)
         void tensorrt_llm::kernels::cutlass_kernels::expandInputRowsKernel<__nv_bfloat16>(int)
+        void some::ep::cuda::get_dispatch_layout<256, 32, 8>(long const*, int*)
         _combined_routing_compute""",
     "normalization": """
         kernel_cutlass_kernel_flashinfernormRMSNormKernel_object_at__0
@@ -133,6 +140,8 @@ NAMES = {
         void tensorrt_llm::kernels::cvt_fp16_to_fp4<0, __nv_bfloat16>(int)
         void vllm::dynamic_per_token_scaled_fp8_quant_kernel<c10::BFloat16>(int)
         per_token_group_quant_8bit_kernel
+        void cuda::per_channel_cast_and_transpose<256, 128, true, true>(void const*, float const*)
+        void cuda::cast_back_impl<__nv_fp8x2_e4m3>(void const*, void*, float const*, int)
         void fbgemm_gpu::(anonymous namespace)::_FP8rowwise_to_float_cuda_kernel<float>(int)
         void transformer_engine::cast_transpose_fused_kernel<float>(int)""",
     "sort": """
@@ -152,6 +161,8 @@ NAMES = {
         void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2>(int)
         void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(int)>(int)
         void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, __nv_bfloat16>(int)
+        void cudnn::ops::convertTensor_kernel<float, float, float, (cudnnKernelDataType_t)2>(float)
+        SubTensorOpWithScalar1d
         __amd_rocclr_copyBuffer
         __amd_rocclr_fillBufferAligned
         void at::native::(anonymous namespace)::chunk_cat_cuda_kernel<c10::BFloat16, float>(int)

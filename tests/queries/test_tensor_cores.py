@@ -55,6 +55,9 @@ def test_names_that_say_so(trace: MakeTrace) -> None:
         ("'NVIDIA H100 80GB HBM3'", "tensor", round(3000 * (1 - 67.0 / 494.7))),
         ("'Tesla T4'", "half", round(3000 * (1 - 8.1 / 65.0))),
         ("'NVIDIA GeForce RTX 4090'", "half", round(3000 * (1 - 82.6 / 165.2))),
+        ("'NVIDIA GeForce RTX 3070 Ti'", "half", round(3000 * (1 - 21.7 / 43.5))),
+        ("'NVIDIA GeForce RTX 2070 SUPER'", "half", round(3000 * (1 - 9.1 / 36.2))),
+        ("'NVIDIA H800'", "tensor", round(3000 * (1 - 67.0 / 494.7))),
     ],
 )
 def test_what_tensor_cores_would_save(trace: MakeTrace, device: str, by: str, saved: int) -> None:

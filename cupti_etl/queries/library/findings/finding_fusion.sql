@@ -19,7 +19,7 @@ WITH passing AS (
     -- the steps of CUB's reductions and scans that are of few values.
     ANTI JOIN (
         FROM kernel_rule
-        WHERE copies_for IN ('layout', 'padding') OR starts_with(shown, 'SubTensorOp')
+        WHERE copies_for IN ('layout', 'padding', 'library')
             OR shown IN ('DeviceReduceSingleTileKernel', 'DeviceScanInitKernel')
     ) ON mangled = name
     WHERE category IN ('elementwise', 'copy', 'random', 'reduction', 'softmax', 'normalization')

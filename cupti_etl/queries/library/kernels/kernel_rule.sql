@@ -26,8 +26,9 @@
 --   is_plain_float BOOLEAN: Whether it is one that says that it computes floats without tensor
 --     cores (simt, ffma, sgemm, scudnn and others).
 --   copies_for VARCHAR: Of a copy that is part of something else, of what: layout (the order of
---     channels that a convolution wants), padding (the number of them), cache (of keys and values)
---     or communication (what collectives send and receive in one piece).
+--     channels that a convolution wants), padding (the number of them), library (what cuDNN and
+--     MIOpen clear, cast and copy around their kernels), cache (of keys and values) or
+--     communication (what collectives send and receive in one piece).
 --   aligned_values INTEGER [values]: Of a matrix product or convolution with tensor cores that says
 --     so (align1 and the like), how many neighbouring values of a matrix it can load at once.
 WITH rules AS (
@@ -48,11 +49,12 @@ WITH rules AS (
         'gemm_rs_', 'gemm_reduce_scatter', 'gemmreducescatter', '_ag_gemm', 'all_gather_gemm',
         'allgather_gemm', 'allgathergemm']),
     ('communication', 'whole', '', ['nccl', 'rccl', 'nvshmem', 'rocshmem', 'msccl', 'oneccl',
-        'deep_ep', 'deepep_', 'pplx', '_mori_', 'epdispatch', 'epcombine', 'allreduce',
-        'all_reduce', 'cross_device_reduce', 'quickreduce', 'quick_reduce', 'allgather',
-        'all_gather', 'reducescatter', 'reduce_scatter', 'alltoall', 'all_to_all', 'all2all',
-        '_a2a_', 'moea2a', 'sendrecv', 'send_recv', 'multimem', 'symmetric_memory', 'symm_mem',
-        'userbuffers', 'lamport', 'mnnvl', 'moe_comm', 'moecomm', 'put_signal', 'wait_signal']),
+        'deep_ep', 'deepep_', '_ep_internode', '_ep_intranode', 'pplx', '_mori_', 'epdispatch',
+        'epcombine', 'allreduce', 'all_reduce', 'cross_device_reduce', 'quickreduce',
+        'quick_reduce', 'allgather', 'all_gather', 'reducescatter', 'reduce_scatter', 'alltoall',
+        'all_to_all', 'all2all', '_a2a_', 'moea2a', 'sendrecv', 'send_recv', 'multimem',
+        'symmetric_memory', 'symm_mem', 'userbuffers', 'lamport', 'mnnvl', 'moe_comm', 'moecomm',
+        'put_signal', 'wait_signal']),
     -- The cache of keys and values, which is filled beside attention.
     ('copy for cache', 'own', '', ['reshape_and_cache', 'concat_and_cache', 'append_paged',
         'appendpaged', 'cache_kernel', 'copy_blocks', 'swap_blocks', 'gather_cache',
@@ -60,10 +62,11 @@ WITH rules AS (
         'req_to_token', 'update_kv_cache', 'fill_kv_cache', 'cp_gather_']),
     ('attention', 'own', '', ['attention', 'attn', 'fmha', 'mmha', 'mha_', '_mha', 'xqa', 'sdpa',
         'flash_', 'flashatt', 'flashmla', 'flashdecod', 'withkvcache', 'withpagedkv',
-        'withraggedkv', 'mergestate', '_mla_', 'mla_', 'mqa_logits', '_pa_', 'pa_decode',
-        'pa_fwd', '_fwd_kernel_stage', '_fwd_grouped_kernel', '^_fwd_kernel_$', '^_bwd_kernel_$',
-        'bwd_kernel_dk_dv', 'bwd_kernel_dq', 'bwd_preprocess', '_decode_att', 'reduce_segments',
-        'flex_decoding', 'paged_decode', 'paged_prefill', 'sage_fwd', 'sage_bwd']),
+        'withraggedkv', 'mergestate', '_mla_', 'mla_', 'mqa_logits', '_pa_', 'pa_decode', 'pa_fwd',
+        '_fwd_kernel_stage', '_fwd_kernel_aligned', '_fwd_grouped_kernel', '^_fwd_kernel_$',
+        '^_fwd_kernel_0d', '^_bwd_kernel_$', '^_bwd_kernel_0d', 'bwd_kernel_dk_dv', 'bwd_kernel_dq',
+        'bwd_preprocess', '_decode_att', 'reduce_segments', 'flex_decoding', 'paged_decode',
+        'paged_prefill', 'sage_fwd', 'sage_bwd']),
     ('attention', 'whole', '', ['_flash_', 'flash_fwd', 'flash_bwd', 'pytorchmemeff']),
     ('embedding', 'own', '', ['rotary', '_rope', 'rope_', 'applyrope', 'biasrope', 'normrope',
         'qkrope', 'ropekernel', 'ropequant', 'kn_entry_']),
@@ -71,9 +74,9 @@ WITH rules AS (
     ('convolution', 'own', '', ['conv1d', 'conv2d', 'conv3d', 'convolution', 'convolve', '_conv_',
         'conv_', 'asmconv', 'openconv', 'winograd', 'wgrad', 'dgrad', 'fprop', 'im2col', 'col2im',
         'im2d2col', 'col2im2d', 'scudnn_', 'hcudnn_', 'igemm_fwd', 'igemm_bwd', 'igemm_wrw',
-        'implicit_gemm', 'conv_depthwise', 'cudnn_infer_', 'cudnn_train_']),
+        'implicit_gemm', 'conv_depthwise', 'flip_filter', 'cudnn_infer_', 'cudnn_train_']),
     ('convolution', 'whole', '', ['cask_cudnn', 'cask_5x_cudnn', 'cask_plugin_cudnn', 'cudnn_cnn',
-        'cudnn_winograd']),
+        'cudnn_winograd', 'cudnn_gemm_compute']),
     ('recurrent', 'own', '', ['rnn', '_gru_', 'gru_', 'lstm', 'selective_scan', 'selective_state',
         'mamba', '_ssd_', '_ssm', 'chunk_scan', 'chunk_state', 'chunk_cumsum', 'bmm_chunk',
         'state_passing', 'gated_delta', 'delta_rule', 'fused_recurrent', 'chunk_fwd', 'chunk_bwd',
@@ -84,10 +87,10 @@ WITH rules AS (
     ('routing', 'own', '', ['routing', 'topkgating', 'topk_gating', 'moealign', 'moe_align',
         'moe_sum', 'moesum', 'moesort', 'moe_sort', 'moe_permut', 'moe_unpermut', 'moe_fused_gate',
         'grouped_topk', 'groupedtopk', 'topk_softmax', 'topksoftmax', 'topk_sigmoid',
-        'topk_forward', 'topk_backward', 'expandinputrows', 'expand_input_rows', 'finalizemoe',
-        'finalize_moe', 'finalize_matmul_scatter', 'expert', 'bitmatrix', 'ep_scatter',
-        'ep_gather', 'row_id_map', 'unpermute', '^_permute_kernel_$', '_permute_with_mask',
-        'sort_chunks', 'pre_reorder', 'post_reorder', 'moe']),
+        'topk_forward', 'topk_backward', 'get_dispatch_layout', 'expandinputrows',
+        'expand_input_rows', 'finalizemoe', 'finalize_moe', 'finalize_matmul_scatter', 'expert',
+        'bitmatrix', 'ep_scatter', 'ep_gather', 'row_id_map', 'unpermute', '^_permute_kernel_$',
+        '_permute_with_mask', 'sort_chunks', 'pre_reorder', 'post_reorder', 'moe']),
     ('routing', 'whole', '', ['moe_dev_', 'moe_finalize']),
     -- TensorRT's kernels have it in their names, whatever they do.
     ('reduction', 'own', '', ['xmma_pooling']),
@@ -117,7 +120,8 @@ WITH rules AS (
         'bitmask']),
     ('quantization', 'own', '', ['quantiz', 'quant_', '_quant', 'dequant', 'quantkernel',
         'fp8rowwise', 'fp8_qparam', 'cast_fp8', 'castfp8', 'fp8_cast', 'to_fp8', 'to_fp4',
-        'scaled_fp8', 'cast_transpose', 'mxfp8', 'mxfp4', 'nvfp4', 'cvt_fp', '_cvt_']),
+        'scaled_fp8', 'cast_transpose', 'per_token_cast', 'per_block_cast', 'per_channel_cast',
+        'cast_back', 'mxfp8', 'mxfp4', 'nvfp4', 'cvt_fp', '_cvt_']),
     ('quantization', 'whole', '', ['float_to_hfp8', 'hfp8_to_float']),
     ('sort', 'own', '', ['sort', 'topk', 'top_k', 'radix', 'bitonic', 'merge_kernel']),
     ('embedding', 'own', '', ['gather', 'scatter', 'index', 'indices', 'pooled_embs', 'bucketize',
@@ -136,9 +140,10 @@ WITH rules AS (
         'asum', 'nrm2', '^_cleanup_$']),
     -- MIOpen's batched_transpose_32x32_half is around its convolutions alone.
     ('copy for padding', 'own', '', ['nhwcaddpadding']),
+    ('copy for library', 'own', '', ['subtensorop', 'converttensor_kernel']),
     ('copy for communication', 'own', '', ['chunk_cat', 'split_with_sizes']),
     ('copy for layout', 'own', '', ['nchwtonhwc', 'nhwctonchw', 'nchw2nhwc', 'nhwc2nchw',
-        'nchwtofolded', 'nchw2cnhw', 'cnhw2nchw']),
+        'tofoldednhwc', 'foldednhwcto', 'nchw2cnhw', 'cnhw2nchw']),
     ('copy for layout', 'own', '^_batched_transpose_', ['_4x', '_16x', '_32x', '_64x', '_128x',
         '_256x']),
     ('copy', 'own', '', ['copy', 'transpos', 'permut', 'catarray', 'memcpy', 'memset', 'fill',
@@ -154,7 +159,7 @@ WITH rules AS (
         'ternary', 'masked', 'modulat', 'addresidual', 'residualadd', 'residual_add',
         'gateresidual', 'gate_residual', 'optensor', 'op_tensor', 'lerp', 'foreach',
         'for_each', 'parallelfor', 'parallel_for', 'transform', 'map_', 'apply',
-        'activ', '_pow', '_exp', 'subtensorop', 'op1dtensor', 'op2dtensor', 'op3dtensor',
+        'activ', '_pow', '_exp', 'op1dtensor', 'op2dtensor', 'op3dtensor',
         'op4dtensor', 'cupy_', 'eigenmetakernel'])
     ) AS listed(category, part, within, words)
 ),
