@@ -98,6 +98,24 @@ def test_kernels_beside_each_other_fill_the_device(
     assert_rows(opened.query("finding_small_grids"), f"gpu saved_ns culprit\n0 {saved} {culprit}")
 
 
+@pytest.mark.parametrize(
+    ("at", "saved"),
+    # Communication that fills a quarter of the device: beside it, half of that, and after it.
+    [(0, 25), (50, 38), (100, 50)],
+)
+def test_communication_beside_a_kernel_fills_a_part_of_the_device(
+    trace: MakeTrace, at: int, saved: int
+) -> None:
+    opened = trace(
+        kernel=kernels(
+            "1 0 1 7 0 100 half 528 1 1 256 1 1 0 0 0 32 0 0 1",
+            f"1 0 1 8 {at} {at + 100} ncclDevKernel_AllReduce 264 1 1 256 1 1 0 0 0 32 0 0 2",
+        ),
+        device=H100,
+    )
+    assert [row["saved_ns"] for row in opened.query("finding_small_grids")] == [saved]
+
+
 def test_a_grid_that_no_gpu_has(trace: MakeTrace) -> None:
     grid = "2147483647 2147483647 2147483647"
     opened = trace(kernel=kernels(f"1 0 1 7 0 100 a {grid} 256 1 1 0 0 0 32 0 0 1"), device=H100)

@@ -1,8 +1,9 @@
 -- What kernels cost on each GPU that do not fill it.
 --
 -- computed: wasted_ns of kernel_waves, of kernels with less than one wave, less the time that
---   kernels ran beside each other, in which one fills what another leaves. The culprit is the
---   kernel with most of it on all GPUs.
+--   kernels ran beside each other, in which one fills what another leaves, and of communication
+--   beside them the share of the device that it fills, which they leave to it on purpose. The
+--   culprit is the kernel with most of it on all GPUs.
 -- requires: kernel, _device_limits
 -- finding: kernels do not fill the device (estimated)
 -- advice: give them more blocks (of 32 threads or more), or run several at once
@@ -27,10 +28,27 @@ most AS (
                    (-wasted_ns, demangled, grid, block)) AS worst
     FROM shapes
 ),
+-- kernel_waves has all but communication.
+communication AS (
+    SELECT gpu, sum(total_ns) AS total_ns,
+           sum(total_ns * least(blocks / (blocks_per_multiprocessor * multiprocessors), 1))
+               AS filled_ns
+    FROM kernel_occupancy AS occupancy
+    ANTI JOIN kernel_waves AS waves
+        ON waves.process_id = occupancy.process_id AND waves.device_id = occupancy.device_id
+        AND waves.demangled = occupancy.demangled
+    JOIN gpu ON gpu.process_id = occupancy.process_id AND gpu.device_id = occupancy.device_id
+    GROUP BY gpu
+),
 beside AS (
-    SELECT kernels.gpu, greatest(sum(total_ns) - any_value(compute_ns), 0) AS beside_ns
+    SELECT kernels.gpu,
+           greatest(sum(kernels.total_ns) - any_value(compute_ns), 0)
+               + coalesce(any_value(filled_ns * greatest(
+                     1 - exposed_communication_ns / nullif(communication.total_ns, 0), 0)), 0)
+               AS beside_ns
     FROM kernels
     JOIN busy_breakdown AS busy ON busy.gpu = kernels.gpu
+    LEFT JOIN communication ON communication.gpu = kernels.gpu
     GROUP BY kernels.gpu
 ),
 sums AS (
