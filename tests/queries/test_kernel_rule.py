@@ -48,6 +48,7 @@ NAMES = {
         _fwd_kernel_aligned_0d1d2d3d45d6de7de8c9de10de11c12de13de14c
         _fwd_kernel_0d1d2d34d5d6de7de8
         attn_fwd
+        context_prefill_kernel
         bwd_kernel_dk_dv
         void ck_tile::kentry<256, 2, ck_tile::FmhaFwdKernel<int>>(int)
         _ZN5aiter30fmha_fwd_hd128_bf16_causal_groupE
@@ -80,6 +81,7 @@ NAMES = {
         void wvSplitK_hf_sml_<__hip_bfloat16, 64, 2, 16>(int)
         triton_tem_fused_addmm_3
         triton_mm
+        _lora_expand_kernel
         void flashinfer::gemm_rs_kernel<int>(int)""",
     "convolution": """
         sm80_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64
@@ -163,6 +165,8 @@ NAMES = {
         void vllm::reshape_and_cache_flash_kernel<__nv_bfloat16, __nv_bfloat16>(int)
         void cudnn::ops::convertTensor_kernel<float, float, float, (cudnnKernelDataType_t)2>(float)
         SubTensorOpWithScalar1d
+        __pgi_uacc_cuda_fill_42_gpu
+        cast_kernel(float*, __half*)
         __amd_rocclr_copyBuffer
         __amd_rocclr_fillBufferAligned
         void at::native::(anonymous namespace)::chunk_cat_cuda_kernel<c10::BFloat16, float>(int)
@@ -191,6 +195,8 @@ NAMES = {
     "other": """
         spin
         wave_residual(float const*, float*, int)
+        raycast(float*, int)
+        flip_spins(signed char*, int)
         calcAllLowestResidualsGPU
         render(vec3*, int, int, curandStateXORWOW*)
         walk(curandStatePhilox4_32_10*, float*)

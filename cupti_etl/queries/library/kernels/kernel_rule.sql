@@ -26,9 +26,9 @@
 --   is_plain_float BOOLEAN: Whether it is one that says that it computes floats without tensor
 --     cores (simt, ffma, sgemm, scudnn and others).
 --   copies_for VARCHAR: Of a copy that is part of something else, of what: layout (the order of
---     channels that a convolution wants), padding (the number of them), library (what cuDNN and
---     MIOpen clear, cast and copy around their kernels), cache (of keys and values) or
---     communication (what collectives send and receive in one piece).
+--     channels that a convolution wants), padding (the number of them), library (what cuDNN,
+--     MIOpen and OpenACC's runtime clear, cast and copy for themselves), cache (of keys and
+--     values) or communication (what collectives send and receive in one piece).
 --   aligned_values INTEGER [values]: Of a matrix product or convolution with tensor cores that says
 --     so (align1 and the like), how many neighbouring values of a matrix it can load at once.
 WITH rules AS (
@@ -66,7 +66,7 @@ WITH rules AS (
         '_fwd_kernel_stage', '_fwd_kernel_aligned', '_fwd_grouped_kernel', '^_fwd_kernel_$',
         '^_fwd_kernel_0d', '^_bwd_kernel_$', '^_bwd_kernel_0d', 'bwd_kernel_dk_dv', 'bwd_kernel_dq',
         'bwd_preprocess', '_decode_att', 'reduce_segments', 'flex_decoding', 'paged_decode',
-        'paged_prefill', 'sage_fwd', 'sage_bwd']),
+        'prefill', 'sage_fwd', 'sage_bwd']),
     ('attention', 'whole', '', ['_flash_', 'flash_fwd', 'flash_bwd', 'pytorchmemeff']),
     ('embedding', 'own', '', ['rotary', '_rope', 'rope_', 'applyrope', 'biasrope', 'normrope',
         'qkrope', 'ropekernel', 'ropequant', 'kn_entry_']),
@@ -84,6 +84,8 @@ WITH rules AS (
     ('gemm', 'own', 'moe', ['fused_moe_kernel', 'gemm', 'moe_wna16', 'ck_moe', 'fmoe_', '_fmoe',
         'marlin', 'moe_stage', 'moe_mm', 'moe_mxfp', 'moe_fp']),
     ('gemm', 'own', 'expert', ['gemm']),
+    -- Adapters of low rank.
+    ('gemm', 'own', '', ['lora_expand', 'lora_shrink', 'sgmv', 'bgmv']),
     ('routing', 'own', '', ['routing', 'topkgating', 'topk_gating', 'moealign', 'moe_align',
         'moe_sum', 'moesum', 'moesort', 'moe_sort', 'moe_permut', 'moe_unpermut', 'moe_fused_gate',
         'grouped_topk', 'groupedtopk', 'topk_softmax', 'topksoftmax', 'topk_sigmoid',
@@ -140,17 +142,17 @@ WITH rules AS (
         'asum', 'nrm2', '^_cleanup_$']),
     -- MIOpen's batched_transpose_32x32_half is around its convolutions alone.
     ('copy for padding', 'own', '', ['nhwcaddpadding']),
-    ('copy for library', 'own', '', ['subtensorop', 'converttensor_kernel']),
+    ('copy for library', 'own', '', ['subtensorop', 'converttensor_kernel', 'pgi_uacc_cuda_fill']),
     ('copy for communication', 'own', '', ['chunk_cat', 'split_with_sizes']),
     ('copy for layout', 'own', '', ['nchwtonhwc', 'nhwctonchw', 'nchw2nhwc', 'nhwc2nchw',
         'tofoldednhwc', 'foldednhwcto', 'nchw2cnhw', 'cnhw2nchw']),
     ('copy for layout', 'own', '^_batched_transpose_', ['_4x', '_16x', '_32x', '_64x', '_128x',
         '_256x']),
     ('copy', 'own', '', ['copy', 'transpos', 'permut', 'catarray', 'memcpy', 'memset', 'fill',
-        'concat', 'cat_', 'slice', 'stack', 'flip', '_roll_',
-        'repeat', 'expand', 'compute_cuda_kernel', 'pad_', 'padding', 'tensor_transform',
-        'tensortransform', 'reformat', 'layout', 'convert', 'cast', 'unpack', 'pack_', 'arange',
-        'linspace', 'zero', 'strided', 'tril', 'triu', 'unfold', 'swizzle', 'shuffle',
+        'concat', 'cat_', 'slice', 'stack', 'flip_cuda', 'flip_kernel', 'flip_apply', '_roll_',
+        'repeat', 'expand_kernel', 'compute_cuda_kernel', 'pad_', 'padding', 'tensor_transform',
+        'tensortransform', 'reformat', 'layout', 'convert', '_cast', 'typecast', 'unpack', 'pack_',
+        'arange', 'linspace', 'zero', 'strided', 'tril', 'triu', 'unfold', 'swizzle', 'shuffle',
         'swapdimension']),
     ('copy', 'whole', '', ['direct_copy', 'fillfunctor', 'copy_kernel', 'arange']),
     ('elementwise', 'own', '', ['elementwise', 'pointwise', 'vectorized', 'axpy', 'activation',
