@@ -98,6 +98,16 @@ def test_kernels_beside_each_other_fill_the_device(
     assert_rows(opened.query("finding_small_grids"), f"gpu saved_ns culprit\n0 {saved} {culprit}")
 
 
+@pytest.mark.parametrize(("registers", "saved"), [(255, 17), (128, None)])
+def test_a_last_wave_of_blocks_that_have_a_multiprocessor_each(
+    trace: MakeTrace, registers: int, saved: int | None
+) -> None:
+    # 330 blocks on 132 multiprocessors, of which each has room for one, or for two.
+    row = f"1 0 1 7 0 100 a 330 1 1 256 1 1 0 0 0 {registers} 0 0 1"
+    found = trace(kernel=kernels(row), device=H100).query("finding_small_grids")
+    assert [row["saved_ns"] for row in found] == ([] if saved is None else [saved])
+
+
 @pytest.mark.parametrize(
     ("at", "saved"),
     # Communication that fills a quarter of the device: beside it, half of that, and after it.

@@ -1,21 +1,28 @@
 -- What kernels cost on each GPU that do not fill it.
 --
--- computed: wasted_ns of kernel_waves, of kernels with less than one wave, less the time that
---   kernels ran beside each other, in which one fills what another leaves, and of communication
---   beside them the share of the device that it fills, which they leave to it on purpose. The
---   culprit is the kernel with most of it on all GPUs.
+-- computed: wasted_ns of kernel_waves, of kernels with less than one wave, and of those whose last
+--   wave is not full if one block fits on a multiprocessor (of several, those of a last wave run
+--   faster), less the time that kernels ran beside each other, in which one fills what another
+--   leaves, and of communication beside them the share of the device that it fills, which they
+--   leave to it on purpose. The culprit is the kernel with most of it on all GPUs.
 -- requires: kernel, _device_limits
 -- finding: kernels do not fill the device (estimated)
--- advice: give them more blocks (of 32 threads or more), or run several at once
+-- advice: give them more blocks (of 32 threads or more), of more than fit at once a multiple of
+--   these, or run several at once
 -- shown: kernel_waves
 -- label: kernel = kernel(kernel)
 WITH kernels AS (
-    SELECT gpu, grid, block, demangled, verdict, wasted_ns, total_ns
+    SELECT gpu, grid, block, demangled, wasted_ns, total_ns,
+           verdict = 'less than one wave'
+               OR verdict = 'last wave not full' AND blocks_at_once = limits.multiprocessors
+               AS is_small
     FROM kernel_waves AS waves
+    JOIN _device_limits AS limits
+        ON limits.process_id = waves.process_id AND limits.device_id = waves.device_id
     LEFT JOIN gpu ON gpu.process_id = waves.process_id AND gpu.device_id = waves.device_id
 ),
 small AS (
-    SELECT * FROM kernels WHERE verdict = 'less than one wave'
+    SELECT * FROM kernels WHERE is_small
 ),
 shapes AS (
     SELECT demangled, grid, block, sum(wasted_ns) AS wasted_ns
