@@ -196,6 +196,27 @@ def test_kernels_of_unknown_names_that_arguments_call_collectives(trace: MakeTra
 
 
 @pytest.mark.parametrize(
+    ("name", "demangled"),
+    [
+        (
+            "_ZN4some2ep9internode7combineILb0ELi8EEEvP4int4",
+            "'void some::ep::internode::combine<false, 8>(int4*)'",
+        ),
+        ("'void some::ep::intranode::dispatch<8>(int4*)'", "-"),
+        ("EpDispatchIntraNodeKernel_bf16", "-"),
+    ],
+)
+def test_what_routes_tokens_between_experts_goes_from_all_to_all(
+    trace: MakeTrace, name: str, demangled: str
+) -> None:
+    opened = trace(
+        kernel=f"process_id device_id start_ns end_ns name\n 1 0 10 20 {name}",
+        kernel_name=f"mangled demangled short\n {name} {demangled} -",
+    )
+    assert [row["collective"] for row in opened.query("collective")] == ["AllToAll"]
+
+
+@pytest.mark.parametrize(
     ("elements", "ranks", "kind"), [(-1, 2, "Float"), (4, 0, "Float"), (4, -8, "Float")]
 )
 def test_sizes_below_zero_are_not_known(

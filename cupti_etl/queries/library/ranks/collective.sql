@@ -145,7 +145,9 @@ sorts AS (
                    WHEN regexp_matches(text, 'all_?gather') THEN 'AllGather'
                    WHEN regexp_matches(text, 'reduce_?scatter') THEN 'ReduceScatter'
                    WHEN regexp_matches(text, 'broadcast') THEN 'Broadcast'
-                   WHEN regexp_matches(text, 'all_?to_?all|all2all|a2a|deep_ep') THEN 'AllToAll'
+                   WHEN regexp_matches(text, 'all_?to_?all|all2all|a2a|deep_ep|'
+                                             'ep(::|\d)(inter|intra)node|ep_?(dispatch|combine)')
+                   THEN 'AllToAll'
                    WHEN regexp_matches(text, 'send_?recv|_send|_recv') THEN 'SendRecv'
                    WHEN contains(text, 'barrier') THEN 'Barrier'
                    WHEN contains(text, 'reduce') THEN 'Reduce' ELSE 'other' END AS collective
