@@ -120,6 +120,25 @@ def test_the_steps_of_a_reduction_of_cub_are_none(trace: MakeTrace) -> None:
     assert_rows(opened.query("finding_fusion"), "saved_ns culprit\n30 'once, after'")
 
 
+def test_copies_of_many_tensors_are_of_other_data(trace: MakeTrace) -> None:
+    many = (
+        "'void at::native::multi_tensor_apply_kernel<UnaryOpFunctor<int>, at::native::Copy<int>>()'"
+    )
+    opened = trace(
+        kernel=f"""
+            process_id device_id stream_id start_ns end_ns name
+            1          0         7         0        40     {SOFTMAX}
+            1          0         7         50       90     {many}
+            1          0         7         100      140    {MUL}
+        """,
+        kernel_name=f"""
+            mangled demangled short
+            {many}  {many}    multi_tensor_apply_kernel
+        """,
+    )
+    assert opened.query("finding_fusion").count() == 0
+
+
 def test_changes_of_layout(trace: MakeTrace) -> None:
     opened = trace(
         kernel="""
@@ -178,6 +197,8 @@ def test_channels_that_cudnn_pads_are_nothing_to_fuse(trace: MakeTrace) -> None:
             1          0         7         0        10     {MUL}
             1          0         7         10       20     nhwcAddPaddingKernel
             1          0         7         20       30     {MUL}
+            1          0         7         30       40     cudnn::ops::scalePackedTensor_kernel
+            1          0         7         40       50     {MUL}
         """
     )
     assert opened.query("finding_fusion").count() == 0

@@ -5,7 +5,7 @@
 --   different names, the shorter mean duration: fused, its data would be read and written with
 --   those of the other. Of several GPUs each has as much of it as of the executions of the first.
 --   The culprit is the pair with most of it. Changes of layout (finding_layout), other steps of
---   convolutions and small ones of CUB do not count.
+--   convolutions, small ones of CUB and copies of lists of tensors do not count.
 -- requires: kernel
 -- limits: Whether the two work on the same data is not known. Repetitions of one kernel are not
 --   counted, as they often work on different data.
@@ -16,10 +16,12 @@
 WITH passing AS (
     FROM _kernel_mean
     -- What a convolution does around its kernel is in a library, where nothing can fuse it, as are
-    -- the steps of CUB's reductions and scans that are of few values.
+    -- the steps of CUB's reductions and scans that are of few values. Copies of many tensors at
+    -- once (of weights, gradients) are of other data than what is beside them.
     ANTI JOIN (
         FROM kernel_rule
         WHERE copies_for IN ('layout', 'padding', 'library')
+            OR category = 'copy' AND shown = 'multi_tensor_apply_kernel'
             OR shown IN ('DeviceReduceSingleTileKernel', 'DeviceScanInitKernel')
     ) ON mangled = name
     WHERE category IN ('elementwise', 'copy', 'random', 'reduction', 'softmax', 'normalization')

@@ -116,7 +116,7 @@ WITH rules AS (
     ('optimizer', 'own', '', ['multi_tensor', 'multitensor', 'adam', '_sgd', 'sgd_', 'sgdkernel',
         'optimizer', 'adagrad', '_lamb_', '_muon_', 'newton_schulz']),
     ('elementwise', 'own', '', ['kernel_with_index', 'upsampl', 'downsampl', 'interpolat',
-        'grid_sampl', 'gridsampl', 'scalepackedtensor']),
+        'grid_sampl', 'gridsampl']),
     ('sampling', 'own', '', ['sampling', 'multinomial', 'gumbel', 'penalt', 'rejection_', 'top_p',
         'topp', 'min_p_', 'renormprob', 'renorm_prob', 'eagle', 'bad_words', 'stop_words',
         'bitmask']),
@@ -142,7 +142,8 @@ WITH rules AS (
         'asum', 'nrm2', '^_cleanup_$']),
     -- MIOpen's batched_transpose_32x32_half is around its convolutions alone.
     ('copy for padding', 'own', '', ['nhwcaddpadding']),
-    ('copy for library', 'own', '', ['subtensorop', 'converttensor_kernel', 'pgi_uacc_cuda_fill']),
+    ('copy for library', 'own', '', ['subtensorop', 'converttensor_kernel', 'scalepackedtensor',
+        'pgi_uacc_cuda_fill']),
     ('copy for communication', 'own', '', ['chunk_cat', 'split_with_sizes']),
     ('copy for layout', 'own', '', ['nchwtonhwc', 'nhwctonchw', 'nchw2nhwc', 'nhwc2nchw',
         'tofoldednhwc', 'foldednhwcto', 'nchw2cnhw', 'cnhw2nchw']),
