@@ -167,6 +167,7 @@ NAMES = {
         SubTensorOpWithScalar1d
         __pgi_uacc_cuda_fill_42_gpu
         cast_kernel(float*, __half*)
+        float2half(float const*, __half*, int)
         __amd_rocclr_copyBuffer
         __amd_rocclr_fillBufferAligned
         void at::native::(anonymous namespace)::chunk_cat_cuda_kernel<c10::BFloat16, float>(int)

@@ -7,8 +7,8 @@
 --   leave to it on purpose. The culprit is the kernel with most of it on all GPUs.
 -- requires: kernel, _device_limits
 -- finding: kernels do not fill the device (estimated)
--- advice: give them more blocks (of 32 threads or more), of more than fit at once a multiple of
---   these, or run several at once
+-- advice: give them more blocks (of 32 threads or more; a multiple of those that fit at once), or
+--   run several at once
 -- shown: kernel_waves
 -- label: kernel = kernel(kernel)
 WITH kernels AS (
