@@ -29,6 +29,7 @@ _RANGES = ("pytorch", "ranges", "jax")
 # What knows by its calls which work on GPUs an operator, a range or a line asked for.
 _BY_CALLS = (*_RANGES, "python")
 _OPERATORS = "pytorch"
+KERNELS = "kernels"
 _MUCH_PCT = 5
 _ERRORS = 3
 # What the names of parameters begin with below which a row is left out.
@@ -183,6 +184,14 @@ def lacking(trace: Trace, topics: Set[str]) -> Iterator[str]:
                 yield (
                     f"{row['percent']:.0f} % of the work on GPUs was launched before the trace"
                     " began, or by calls that were not recorded, so no operator and no range has it"
+                )
+    if KERNELS in topics:
+        for row in trace.query("_whole_graph"):
+            if row["percent"] and row["percent"] >= _MUCH_PCT:
+                yield (
+                    f"{row['percent']:.0f} % of the work on GPUs are CUDA graphs that were recorded"
+                    " as a whole, so no kernel of them is known (nsys profile"
+                    " --cuda-graph-trace=node, cupti-etl capture --graph node)"
                 )
     if _OPERATORS in topics:
         for row in trace.whole.query("_work_without_operator"):

@@ -49,6 +49,22 @@ def test_work_without_calls_is_said_to_be_missing(
         assert [each.split(" of the work")[0] for each in build(part).warnings] == expected
 
 
+@pytest.mark.parametrize(("until", "said"), [(1700, "70 %"), (1010, None)])
+def test_graphs_as_a_whole_are_said_to_hide_their_kernels(
+    trace: MakeTrace, until: int, said: str | None
+) -> None:
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n 1 0 0 300 k",
+        graph_trace=f"process_id device_id start_ns end_ns graph_id\n 1 0 1000 {until} 4",
+    )
+    expected = [said] if said else []
+    for told in (
+        notes(opened, library()["kernel_summary"], {}, is_empty=False),
+        build(opened).warnings,
+    ):
+        assert [each.split(" of the work")[0] for each in told if "graphs" in each] == expected
+
+
 def test_what_was_launched_outside_of_a_part_is_a_share_of_all_work(trace: MakeTrace) -> None:
     opened = trace(
         kernel="""
