@@ -144,7 +144,7 @@ WITH rules AS (
     ('copy for padding', 'own', '', ['nhwcaddpadding']),
     ('copy for library', 'own', '', ['subtensorop', 'converttensor_kernel', 'scalepackedtensor',
         'pgi_uacc_cuda_fill']),
-    ('copy for communication', 'own', '', ['chunk_cat', 'split_with_sizes']),
+    ('copy for communication', 'own', '', ['chunk_cat', 'split_with_sizes', 'recat_copy']),
     ('copy for layout', 'own', '', ['nchwtonhwc', 'nhwctonchw', 'nchw2nhwc', 'nhwc2nchw',
         'tofoldednhwc', 'foldednhwcto', 'nchw2cnhw', 'cnhw2nchw']),
     ('copy for layout', 'own', '^_batched_transpose_', ['_4x', '_16x', '_32x', '_64x', '_128x',
