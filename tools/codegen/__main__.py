@@ -64,6 +64,7 @@ def _query_names() -> str:
 _PAGES = {
     "tables": "cupti_etl.schema.reference",
     "queries": "cupti_etl.queries.reference",
+    "findings": "tools.codegen.findings_page",
     "cli": "tools.codegen.program_pages",
     "environment": "tools.codegen.program_pages",
     "presets": "cupti_etl.pm.reference",
