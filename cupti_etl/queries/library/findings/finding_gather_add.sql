@@ -6,7 +6,8 @@
 --   several GPUs each has as much of it as of the kernel that adds. The culprit is the kernel that
 --   adds with most of it.
 -- requires: kernel
--- limits: Where what is added depends on more than one row, one has to be found that computes it.
+-- limits: A product does it where what is added is a row, or a row times a weight; of both rows of
+--   an edge it takes a kernel of one's own.
 -- finding: rows are gathered, and added elsewhere (estimated)
 -- advice: do both in one kernel: a product with a sparse matrix (in PyTorch
 --   torch.sparse_csr_tensor, in PyG its EdgeIndex, in DGL its message passing), or at least
