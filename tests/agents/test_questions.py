@@ -38,7 +38,7 @@ QUESTIONS: list[tuple[str, str, str, dict[str, Any], list[str]]] = [
      {"name": "kernel_summary", "scope": {"range": "backward"}, "limit": 1},
      [r"Part of the trace: in backward", r"544 us \| 55 .*reduce_kernel"]),
     ("What kind of work is it?", "demo", "run_query", {"name": "kernel_category", "limit": 1},
-     [r"elementwise \| 29\.1 %"]),
+     [r"elementwise \| 29\.0 %"]),
     ("How much was copied to the GPU?", "demo", "run_query", {"name": "memcpy_summary"},
      [r"4\.14 MiB \| 11 .*HtoD pinned"]),
     ("Which CUDA call costs the most?", "demo", "run_query", {"name": "api_summary", "limit": 1},

@@ -195,3 +195,12 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def kernels(*rows: str) -> str:
+    """Kernels with the shapes of their launches."""
+    return (
+        "process_id device_id context_id stream_id start_ns end_ns name grid_x grid_y grid_z"
+        " block_x block_y block_z cluster_x cluster_y cluster_z registers_per_thread"
+        " static_shared_bytes dynamic_shared_bytes correlation_id\n" + "\n".join(rows)
+    )
