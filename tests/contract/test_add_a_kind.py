@@ -72,7 +72,8 @@ print(json.dumps(rows))
 def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the repository's own files, with the toy kind in it."""
     copy = tmp_path_factory.mktemp("house")
-    for name in ("cupti_etl", "native", "tools", "migrations", "docs/reference"):
+    docs = ("docs/reference", "docs/measurements")
+    for name in ("cupti_etl", "native", "tools", "migrations", *docs):
         ignore = shutil.ignore_patterns("__pycache__", "*.so")
         shutil.copytree(ROOT / name, copy / name, ignore=ignore)
     (copy / "cupti_etl/schema/kinds/toy.py").write_text(TOY)
