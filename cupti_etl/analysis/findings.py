@@ -218,10 +218,8 @@ def _merged(
     for group in sorted(same, key=lambda group: -max(row["saved_ns"] for row in group)):
         gpus = _gpus(group)
         # A rank that waits does so at other times than the one that it waits for.
-        if gpus and query.name not in _OF_RANKS:
-            like = [entry for entry in entries if not gpus & _gpus(*entry)]
-        else:
-            like = []
+        is_apart = not gpus or query.name in _OF_RANKS
+        like = [] if is_apart else [each for each in entries if not gpus & _gpus(*each)]
         if like:
             like[0].append(group)
         else:

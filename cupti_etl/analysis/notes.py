@@ -185,7 +185,8 @@ def lacking(trace: Trace, topics: Set[str]) -> Iterator[str]:
                     f"{row['percent']:.0f} % of the work on GPUs was launched before the trace"
                     " began, or by calls that were not recorded, so no operator and no range has it"
                 )
-    if KERNELS in topics:
+    # Most traces have no such graph; to sum up all work for them would take longer than the answer.
+    if KERNELS in topics and trace.has_rows("graph_trace"):
         for row in trace.query("_whole_graph"):
             if row["percent"] and row["percent"] >= _MUCH_PCT:
                 yield (

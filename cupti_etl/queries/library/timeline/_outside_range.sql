@@ -56,7 +56,7 @@ spent AS (
                 WHEN times.at_ns < compile.end_ns OR has_loaded THEN 'compiling' ELSE 'host' END
                AS state,
            CASE state WHEN 'input' THEN input_ns ELSE host_ns END AS host_ns,
-           CASE WHEN state = 'compiling' AND NOT has_loaded THEN compile.name END AS compiled,
+           CASE state WHEN 'compiling' THEN compile.name END AS compiled,
            CASE WHEN state = 'compiling' AND has_loaded THEN kernel END AS kernel
     FROM times
     ASOF LEFT JOIN _input_range AS input
