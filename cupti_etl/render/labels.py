@@ -25,6 +25,8 @@ MANGLED = "mangled"
 FULL = ("demangled", MANGLED)
 _SEPARATOR = " / "
 _IN_ORDER = " > "
+# Ranges in a path that are shown one by one.
+_LONGEST_PATH = 3
 # What XLA calls its ranges: Thunk:#name=jit(f)/add,hlo_op=fusion.3,unique_hlo_op_id=7#.
 _XLA = re.compile(r"\b(Thunk|Xla\w*):#.*#\Z")
 _SAID = re.compile(r"[#,](hlo_op|hlo_module|name|module)=([^,#]+)")
@@ -207,7 +209,9 @@ def path_name(path: str) -> str:
 
 
 def _ranges(things: Sequence[Thing]) -> list[str]:
-    """The innermost name of each path, and as many of those around it as it takes."""
+    """The innermost name of each path, and as many of those around it as it takes, or the outermost
+    of these.
+    """
     full = [str(thing[0] or "").split(_SEPARATOR) for thing in things]
     parts = [[range_name(name) for name in path] for path in full]
     for members in _alike(list(map(tuple, parts))):
@@ -228,7 +232,16 @@ def _ranges(things: Sequence[Thing]) -> list[str]:
                     long[at] += 1
                     grown = True
         if not grown:
-            return _with_rest(texts, [thing[1:] for thing in things])
+            break
+    # What lies between the range that tells paths apart and the innermost one says little.
+    brief = [
+        _SEPARATOR.join((each[-n], "…", each[-1])) if n > _LONGEST_PATH else text
+        for each, n, text in zip(parts, long, texts, strict=True)
+    ]
+    for members in _alike(brief):
+        for at in members:
+            brief[at] = texts[at]
+    return _with_rest(brief, [thing[1:] for thing in things])
 
 
 def _operators(things: Sequence[Thing]) -> list[str]:

@@ -145,6 +145,22 @@ def test_ranges_have_as_much_of_their_path_as_it_takes() -> None:
     ]  # fmt: skip
 
 
+def test_long_paths_are_what_tells_them_apart_and_the_innermost_range() -> None:
+    inside = "call / forward / layer_norm / empty"
+    rows = [{"path": f"run / norm_{at} / {inside}"} for at in (8, 9)]
+    rows += [{"path": f"run / drop / {inner} / forward / layer_norm / ones"} for inner in "ab"]
+    assert label_rows(RANGE, rows) == [
+        "norm_8 / … / empty",
+        "norm_9 / … / empty",
+        "a / … / ones",
+        "b / … / ones",
+    ]
+    # Where that would not tell them apart, all is said.
+    paths = [f"a / {at} / b / c / d" for at in "xy"] + ["z / x / b / c / d"]
+    labels = label_rows(RANGE, [{"path": path} for path in paths])
+    assert len(set(labels)) == 3
+
+
 def test_ranges_of_operators_have_the_sizes_of_their_inputs() -> None:
     mm = 'aten::mm, sizes = [[8, 16], [16, 4]], types = ["{}", "{}"]'
     to = 'aten::to, sizes = [[8, 16], [], []], types = ["float", "Int", ""]'

@@ -11,6 +11,7 @@
 --   growth is NULL with fewer than 4 steps.
 -- front: Is memory allocated and never released?
 -- first: bytes, allocations, verdict, memory_kind, range, api_name, source
+-- label: range = range(range)
 -- scope: whole
 -- columns:
 --   process_id, memory_kind, source, api_name of allocation_site

@@ -11,6 +11,7 @@
 --   pool.
 -- front: Who held memory when most was in use?
 -- first: bytes, percent, allocations, memory_kind, range, source, api_name, peak_ns
+-- label: range = range(range)
 -- chart: bars(range, bytes)
 -- scope: whole
 -- columns:
