@@ -128,7 +128,8 @@ def none(trace: Trace) -> str:
     reason = why_empty(trace, library()["busy_breakdown"])
     if not reason:
         least = f"{100 * _SMALLEST:.0f} %"
-        return f"None: nothing was found that could save {least} of {_looked_at(trace)}."
+        nothing = f"None: nothing was found that could save {least} of {_looked_at(trace)}."
+        return nothing + _within(trace)
     whole = trace.whole
     if whole.is_imported and not whole.has_rows("gpu_activity"):
         others = _of_other_chips(whole)
@@ -137,6 +138,14 @@ def none(trace: Trace) -> str:
                 record = "" if whole.has_rows("api_call") else others or record
                 return f"None: {reason}{record}{look}"
     return f"None: {reason}"
+
+
+def _within(trace: Trace) -> str:
+    """How to find what kernels themselves wait for; "" where that was not captured here."""
+    if trace.whole.is_imported:
+        return ""
+    sampled = "" if trace.whole.has_rows("pc_sample") else "cupti-etl capture --pc-sampling, then "
+    return f" What kernels wait for inside: {sampled}cupti-etl query stall_advice TRACE."
 
 
 def _of_other_chips(trace: Trace) -> str:

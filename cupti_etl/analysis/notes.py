@@ -29,7 +29,10 @@ _RANGES = ("pytorch", "ranges", "jax")
 # What knows by its calls which work on GPUs an operator, a range or a line asked for.
 _BY_CALLS = (*_RANGES, "python")
 _OPERATORS = "pytorch"
-KERNELS = "kernels"
+_KERNELS = "kernels"
+_MEMORY = "memory"
+# What findings of a report are about.
+OF_FINDINGS = frozenset({_KERNELS, _MEMORY})
 _MUCH_PCT = 5
 _ERRORS = 3
 # What the names of parameters begin with below which a row is left out.
@@ -186,7 +189,7 @@ def lacking(trace: Trace, topics: Set[str]) -> Iterator[str]:
                     " began, or by calls that were not recorded, so no operator and no range has it"
                 )
     # Most traces have no such graph; to sum up all work for them would take longer than the answer.
-    if KERNELS in topics and trace.has_rows("graph_trace"):
+    if _KERNELS in topics and trace.has_rows("graph_trace"):
         for row in trace.query("_whole_graph"):
             if row["percent"] and row["percent"] >= _MUCH_PCT:
                 yield (
@@ -194,6 +197,12 @@ def lacking(trace: Trace, topics: Set[str]) -> Iterator[str]:
                     " as a whole, so no kernel of them is known (nsys profile"
                     " --cuda-graph-trace=node, cupti-etl capture --graph node)"
                 )
+    if _MEMORY in topics and trace.whole.has_rows("_managed_memory"):
+        yield (
+            "the program allocates managed memory, and no page fault or move of it was recorded"
+            " (cupti-etl capture --kinds default,unified_memory), so what kernels and the host wait"
+            " for it counts as time of their own"
+        )
     if _OPERATORS in topics:
         for row in trace.whole.query("_work_without_operator"):
             yield from _without_operators(row)

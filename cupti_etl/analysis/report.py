@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.findings import Finding, about, find
 from cupti_etl.analysis.notes import (
-    KERNELS,
+    OF_FINDINGS,
     failed_calls,
     guessed,
     lacking,
@@ -263,8 +263,8 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     except EtlError as error:
         failed["utilization_timeline"] = error.message
     part = "; ".join((trace.says, *outside(trace)))
-    # Findings are about kernels, with their sections or without.
-    topics = {KERNELS} | {each.query.topic for each in sections if each.table}
+    # Findings are there with their sections or without.
+    topics = OF_FINDINGS | {each.query.topic for each in sections if each.table}
     return Report(
         _name(trace),
         part,

@@ -49,6 +49,7 @@ QueryName = Literal[
     "finding_send_wait",
     "finding_slow_executions",
     "finding_slow_steps",
+    "finding_small_blocks",
     "finding_small_copies",
     "finding_small_grids",
     "finding_straggler",

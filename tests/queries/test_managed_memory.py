@@ -103,3 +103,25 @@ def test_a_report_shows_what_moved_if_anything_did(trace: MakeTrace, moves: str)
     titles = [each.title for each in report.shown]
     assert ("Managed memory that moved" in titles) == bool(moves)
     assert not any("Managed memory that moved" in each for each in report.empty.values())
+
+
+@pytest.mark.parametrize(
+    ("calls", "moves", "is_said"),
+    [
+        ("1 runtime cudaMallocManaged 0 9", "", True),
+        ("1 driver cuMemAllocManaged 0 9", "", True),
+        ("1 runtime cudaMallocManaged_v6000 0 9", "1 gpu_page_fault 10 20 0", False),
+        ("1 runtime cudaMalloc 0 9", "", False),
+    ],
+)
+def test_managed_memory_of_which_nothing_was_recorded(
+    trace: MakeTrace, calls: str, moves: str, is_said: bool
+) -> None:
+    opened = trace(
+        device=DEVICES,
+        kernel="process_id device_id start_ns end_ns name\n 1 0 100 200 k",
+        api_call=f"process_id domain name start_ns end_ns\n {calls}",
+        unified_memory=f"process_id counter start_ns end_ns src_device_id\n {moves}",
+    )
+    said = [text for text in build(opened).lacks if "--kinds default,unified_memory" in text]
+    assert len(said) == is_said

@@ -97,10 +97,41 @@ def test_communication_beside_a_kernel_fills_a_part_of_the_device(
     assert [row["saved_ns"] for row in opened.query("finding_small_grids")] == [saved]
 
 
+@pytest.mark.parametrize(
+    ("name", "block", "blocks", "us", "saved_us"),
+    [
+        # As an H100 took: 16.8 million threads, which take 75.5 us in blocks of 256.
+        ("saxpy", 32, 524288, 317.6, 256),
+        ("saxpy", 64, 262144, 160.2, 98),
+        ("saxpy", 128, 131072, 82.1, None),
+        # Its threads do so much that fewer blocks begin in a clock.
+        ("saxpy", 64, 262144, 324.7, None),
+        # A few blocks, as fast.
+        ("saxpy", 32, 2048, 2.5, 0),
+        ("'at::native::vectorized_gather_kernel<16>(int)'", 32, 524288, 317.6, None),
+    ],
+)
+def test_blocks_of_few_threads(
+    trace: MakeTrace, name: str, block: int, blocks: int, us: float, saved_us: int | None
+) -> None:
+    row = f"1 0 1 7 0 {1000 * us:.0f} {name} {blocks} 1 1 {block} 1 1 0 0 0 16 0 0 1"
+    found = trace(kernel=kernels(row), device=H100).query("finding_small_blocks")
+    assert [round(row["saved_ns"] / 1000) for row in found] == (
+        [] if saved_us is None else [saved_us]
+    )
+
+
+def test_blocks_of_few_threads_where_the_clock_is_not_known(trace: MakeTrace) -> None:
+    row = "1 0 1 7 0 317600 saxpy 524288 1 1 32 1 1 0 0 0 16 0 0 1"
+    opened = trace(kernel=kernels(row), device=H100.replace("1980000", "-"))
+    assert opened.query("finding_small_blocks").count() == 0
+
+
 def test_a_grid_that_no_gpu_has(trace: MakeTrace) -> None:
     grid = "2147483647 2147483647 2147483647"
     opened = trace(kernel=kernels(f"1 0 1 7 0 100 a {grid} 256 1 1 0 0 0 32 0 0 1"), device=H100)
     assert_rows(opened.query("kernel_waves"), "name waves verdict wasted_ns blocks\n a - - - -")
+    assert opened.query("finding_small_blocks").count() == 0
 
 
 def test_communication_takes_few_multiprocessors_on_purpose(trace: MakeTrace) -> None:

@@ -9,6 +9,7 @@ from support.sampled_code import STALLED, with_code
 from support.trace import H100, MakeTrace
 
 import cupti_etl
+from cupti_etl.analysis.findings import find, none
 
 
 def sampled(*rows: str) -> str:
@@ -131,3 +132,24 @@ def test_causes_in_the_code(tmp_path: Path) -> None:
         assert {row["name"]: row["cause"] for row in trace.query("stall_advice")} == {
             name: f"100 % of its samples are at {what}" for name, (_, _, _, what) in COSTLY.items()
         }
+
+
+@pytest.mark.parametrize(
+    ("state", "samples", "said"),
+    [
+        ("finished", "", "capture --pc-sampling, then cupti-etl query stall_advice TRACE."),
+        ("finished", "1 k 1 8 5 5 ~barrier", "inside: cupti-etl query stall_advice TRACE."),
+        ("imported", "", "work of a GPU."),
+    ],
+)
+def test_a_report_without_findings_says_how_to_look_into_kernels(
+    trace: MakeTrace, state: str, samples: str, said: str
+) -> None:
+    opened = trace(
+        process=f"process_id pid state\n 1 10 {state}",
+        device="process_id device_id\n 1 0",
+        kernel="process_id device_id start_ns end_ns name\n 1 0 0 100 k",
+        pc_sample=sampled(samples) if samples else "",
+    )
+    assert find(opened) == []
+    assert none(opened).endswith(said)

@@ -114,6 +114,25 @@ def test_what_floats_would_save(trace: MakeTrace, device: str, saved: int) -> No
     assert row["kernel"] == "volta_sgemm_64x64_nn"
 
 
+def test_what_passes_over_doubles(trace: MakeTrace) -> None:
+    names = (
+        "void at::native::vectorized<4, at::native::CUDAFunctor_add<double>>(int)",
+        "void at::native::unrolled<sin(at::I&)::{lambda()#1}::{lambda(double)#1}>(int)",
+        "void kernel<getrf_wo_pivot_params_<double, 0, 256> >(int, int, void*)",
+        "cupy_multiply__float64_float_float64",
+    )
+    others = (
+        "void at::native::multi_tensor_apply<M<4>, FusedAdamMathFunctor<float, 4>, double>(double)",
+        "void at::native::f<4, nan_to_num(c10::optional<double>)::{lambda(float)#1}>(int)",
+        "at::native::amp_update_scale_cuda_kernel(float*, int*, float const*, double, double)",
+    )
+    rows = "".join(f"1 0 {i * 10} {i * 10 + 8} '{name}'\n" for i, name in enumerate(names + others))
+    opened = trace(kernel=f"process_id device_id start_ns end_ns name\n{rows}")
+    # The chip is not known, nor has it to be.
+    (row,) = opened.query("finding_doubles")
+    assert (row["saved_ns"], row["culprit"]) == (16, "4 kernels, most of it in")
+
+
 @pytest.mark.parametrize("device", ["'NVIDIA GeForce RTX 4090 Laptop GPU'", "'Tesla P100'"])
 def test_a_chip_that_is_not_listed(trace: MakeTrace, device: str) -> None:
     opened = trace(

@@ -43,10 +43,12 @@ _EMPTY_PARTS: dict[str, tuple[pa.Schema, bytes]] = {}
 H100 = """
     process_id device_id device_uuid multiprocessors threads_per_warp max_warps_per_multiprocessor \
 max_blocks_per_multiprocessor max_registers_per_multiprocessor \
-max_shared_per_multiprocessor_bytes compute_capability_major
+max_shared_per_multiprocessor_bytes compute_capability_major core_clock_khz \
+global_memory_bandwidth_kbps
     1          0         GPU-a       132             32               64 \
 32 65536 \
-233472 9
+233472 9 1980000 \
+3352320000
 """
 # The fixture ``trace``: tables in, an opened trace out.
 MakeTrace = Callable[..., Trace]

@@ -39,6 +39,11 @@ Where a finding says more or less than was saved:
 * What torch.compile saves is also launches: of the 12.2 ms, 7.93 are of the GPU's work. A graph
   also saves what the host does between launches, and without managed memory the host has no page
   faults either: both are in another finding, of the host outside CUDA.
+* Programs that launch small kernels or copies one after another take longer in a capture, by what
+  CUPTI needs for each, and so does what they wait: of the experts, the recurrence, the gradients
+  that are clipped and the floats that are read one by one.
+* What looks for NaN takes kernels of its own, too; and of distances, cdist makes a product of
+  matrices, which fusing does not.
 * A kernel that does all of attention needs less time for its products, too.
 * Communication that goes on beside products slows them: where GPUs are busy all the time, as the
   two that sum gradients after the backward pass are, hiding it saves little.

@@ -1,14 +1,12 @@
--- What matrix products and convolutions of doubles cost on each GPU that floats would not.
+-- What kernels cost on each GPU that compute doubles, and would not with floats.
 --
--- computed: Those of _slower_product that compute doubles. The culprit is the kernel with most of
---   their time.
--- requires:
---   kernel
---   _chip: it is not known what the chip of the GPU can do.
--- limits: What only passes over data takes twice as long with doubles, too, and is not counted.
--- finding: matrices of doubles are multiplied (estimated)
+-- computed: Those of _wider_type that compute doubles. The culprit is the kernel with most of it.
+-- requires: kernel
+-- limits: Of chips that are not known, products and convolutions do not count. Where a chip
+--   computes few doubles, other kernels take longer for that, too, than is said.
+-- finding: doubles are computed (estimated)
 -- advice: compute in floats, with TF32 if the chip has it and it will do, where results may be less
 --   exact (arrays of NumPy are of doubles unless they are made otherwise)
 -- shown: kernel_summary
 -- label: kernel = kernel(kernel)
-SELECT gpu, saved_ns, culprit, kernel FROM _slower_product WHERE is_double AND saved_ns > 0
+SELECT gpu, saved_ns, culprit, kernel FROM _wider_type WHERE is_double AND saved_ns > 0

@@ -1,6 +1,6 @@
 -- What matrix products and convolutions of floats cost on each GPU that halves would not.
 --
--- computed: Those of _slower_product that compute plain floats on a chip without TF32, or on
+-- computed: Those of _wider_type that compute plain floats on a chip without TF32, or on
 --   which it is no faster. The culprit is the kernel with most of their time.
 -- requires:
 --   kernel
@@ -11,5 +11,5 @@
 -- shown: kernel_summary
 -- label: kernel = kernel(kernel)
 SELECT gpu, saved_ns, culprit, kernel
-FROM _slower_product
+FROM _wider_type
 WHERE NOT is_double AND NOT has_tf32 AND saved_ns > 0

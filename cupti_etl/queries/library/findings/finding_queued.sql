@@ -6,8 +6,8 @@
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap
 -- finding: idle with work on the queues (measured)
--- advice: look at what it waits for: events of other streams, other ranks, graph launches, other
---   programs on the GPU
+-- advice: look at what it waits for: events of other streams, functions on the host
+--   (cudaLaunchHostFunc), other ranks, graph launches, other programs on the GPU
 -- shown: gap_attribution
 -- label: kernel = kernel(kernel)
 SELECT gpu, idle_ns AS saved_ns, 'most of it before' AS culprit, kernel

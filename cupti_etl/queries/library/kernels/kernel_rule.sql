@@ -21,8 +21,8 @@
 --     indices and positions), optimizer, quantization, sort, reduction, fft, copy (and changes of
 --     layout), random, elementwise, fused (by a compiler), or other.
 --   rule VARCHAR: The word that decided, "arguments" where it was those; NULL for other.
---   is_double BOOLEAN: Whether it is a matrix product or convolution that says in its name that it
---     computes doubles (dgemm, f64f64 and others), with tensor cores or without.
+--   is_double BOOLEAN: Whether its name says that it computes doubles: that of a matrix product or
+--     convolution by dgemm, f64f64 and others, that of anything else by the type that comes first.
 --   is_plain_float BOOLEAN: Whether it is one that says that it computes floats without tensor
 --     cores (simt, ffma, sgemm, scudnn and others).
 --   copies_for VARCHAR: Of a copy that is part of something else, of what: layout (the order of
@@ -211,8 +211,11 @@ met AS (
 )
 SELECT mangled, shown, split_part(kind, ' ', 1) AS category,
        CASE WHEN is_told THEN 'arguments' ELSE word END AS rule,
-       kind IN ('gemm', 'convolution')
-           AND regexp_matches(whole, '(^|[^a-z])[dz](gemm|884)|f64f64|_engine(_NHWC)?<double')
+       -- As a type of functors, of functions, or of arrays: arguments are of scalars, too.
+       regexp_matches(replace(whole, 'optional<double', ''), CASE
+           WHEN kind IN ('gemm', 'convolution')
+           THEN '(^|[^a-z])[dz](gemm|884)|f64f64|_engine(_NHWC)?<double'
+           ELSE '\w<(\d+, )?double\b|lambda\(double\)|float64' END)
            AS is_double,
        kind IN ('gemm', 'convolution') AND NOT is_double
            AND regexp_matches(whole, 'simt|ffma|sgemm|scudnn|engine_float|_engine(_NHWC)?<float')
