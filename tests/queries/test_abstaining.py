@@ -131,11 +131,10 @@ FULL = {
     "capture_window": "process_id start_ns end_ns\n 1 0 900000\n 2 0 900000",
     "kernel_name": "mangled demangled short\n nobody nobody() nobody",
 }
-# What FULL has no reason to hold: more than one call of an id, a copy that ends within its call, a
-# thread that waits for another, a loss, kernels that are tuned, long gaps, executions and steps out
-# of line, operations of NCCL, ranges that were measured, ranks that are missing and clocks that are
-# apart; launches that are numbered, times without records, kernels by what they do, and code to
-# disassemble. And timeline_flow is of one thing, which nobody chose.
+# What FULL has no reason to hold: several calls of an id, copies that end within their calls,
+# threads that wait for others, losses, long gaps, executions and steps out of line, NCCL's
+# operations, ranges that were measured, ranks that are missing, clocks that are apart, times without
+# records, kernels by what they do, code. And timeline_flow is of one thing, which nobody chose.
 _NAMES = """
     _shared_correlation _unpaired_correlation _shared_launch _blocking_copy _range_wait _loss_cause
     _timeline_loss timeline_flow _range_helped triton_autotune finding_autotuning finding_gather_add
