@@ -47,10 +47,9 @@ kernels AS (
 worst AS (
     SELECT arg_max(softmax, (saved_ns, softmax)) AS kernel FROM kernels
 )
-SELECT gpu, TRY_CAST(sum(saved_ns * times.calls / mean.calls) AS BIGINT) AS saved_ns,
+SELECT gpu, TRY_CAST(sum(saved_ns * gpu_share) AS BIGINT) AS saved_ns,
        'most of it around' AS culprit, any_value(worst.kernel) AS kernel
 FROM kernels
-JOIN _kernel_mean AS mean ON mean.name = softmax
-JOIN _kernel_time AS times ON times.name = softmax
+JOIN _kernel_time ON name = softmax
 CROSS JOIN worst
 GROUP BY gpu

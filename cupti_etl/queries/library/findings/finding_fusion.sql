@@ -27,8 +27,7 @@ WITH passing AS (
     WHERE category IN ('elementwise', 'copy', 'random', 'reduction', 'softmax', 'normalization')
 ),
 pairs AS (
-    SELECT first, second, count, count * least(a.mean_ns, b.mean_ns) AS saved_ns,
-           a.calls AS first_calls
+    SELECT first, second, count, count * least(a.mean_ns, b.mean_ns) AS saved_ns
     FROM _kernel_run
     JOIN passing AS a ON a.name = first
     JOIN passing AS b ON b.name = second
@@ -39,11 +38,11 @@ pairs AS (
 worst AS (
     SELECT sum(count)::BIGINT AS n, arg_max(first, (saved_ns, first, second)) AS kernel FROM pairs
 )
-SELECT gpu, TRY_CAST(sum(saved_ns * times.calls / first_calls) AS BIGINT) AS saved_ns,
+SELECT gpu, TRY_CAST(sum(saved_ns * gpu_share) AS BIGINT) AS saved_ns,
        any_value(
            CASE WHEN n = 1 THEN 'once, after' ELSE format('{:,} times, most of it after', n) END
        ) AS culprit, any_value(kernel) AS kernel
 FROM pairs
-JOIN _kernel_time AS times ON times.name = first
+JOIN _kernel_time ON name = first
 CROSS JOIN worst
 GROUP BY gpu

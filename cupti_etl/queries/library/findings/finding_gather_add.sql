@@ -35,10 +35,9 @@ sums AS (
 worst AS (
     SELECT arg_max(last, (saved_ns, last)) AS kernel FROM sums
 )
-SELECT gpu, TRY_CAST(sum(saved_ns * times.calls / mean.calls) AS BIGINT) AS saved_ns,
+SELECT gpu, TRY_CAST(sum(saved_ns * gpu_share) AS BIGINT) AS saved_ns,
        'most of it by' AS culprit, any_value(worst.kernel) AS kernel
 FROM sums
-JOIN _kernel_mean AS mean ON mean.name = last
-JOIN _kernel_time AS times ON times.name = last
+JOIN _kernel_time ON name = last
 CROSS JOIN worst
 GROUP BY gpu

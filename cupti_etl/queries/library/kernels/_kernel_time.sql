@@ -9,8 +9,10 @@
 --   category VARCHAR: compute or communication.
 --   calls BIGINT [executions]: Finished executions.
 --   total_ns BIGINT [ns]: Sum of their durations.
+--   gpu_share DOUBLE: calls as a share of those of all GPUs.
 SELECT gpu, name, any_value(category) AS category, count(*) AS calls,
-       TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns
+       TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
+       count(*) / sum(count(*)) OVER (PARTITION BY name) AS gpu_share
 FROM _gpu_run
 WHERE kind = 'kernel'
 GROUP BY gpu, name
