@@ -166,7 +166,13 @@ def _looked_at(trace: Trace) -> str:
     text = f"the {duration(span)} from the first to the last work of a GPU"
     told = {(row["section"], row["subject"]): row["value"] for row in trace.query("run_summary")}
     wall = told.get(("run", "wall")) or 0
-    return f"{text}, in a run of {duration(wall)}" if wall > _MUCH_LONGER * span else text
+    if wall <= _MUCH_LONGER * span:
+        return text
+    # What a run does before its steps, such as to compile its code, is no work of a GPU.
+    calls = ((row["total_ns"] or 0, row["name"]) for row in trace.whole.query("api_summary"))
+    longest, name = max(calls, default=(0, ""))
+    within = f", {duration(longest)} of it in {name}" if _MUCH_LONGER * longest >= wall else ""
+    return f"{text}, in a run of {duration(wall)}{within}"
 
 
 def _found(

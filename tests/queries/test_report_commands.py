@@ -167,12 +167,21 @@ def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
         "process": "process_id pid start_ns end_ns\n 1 10 0 1230000000",
     }
     said = "save 1 % of the 600 us from the first to the last work of a GPU"
-    assert f"{said}, in a run of 1.23 s.\n" in invoke(
-        "report", str(write_trace(tmp_path, **tables))
+    then = ". What kernels wait for inside"
+    assert f"{said}, in a run of 1.23 s{then}" in invoke(
+        "report", str(write_trace(tmp_path / "long", **tables))
     )
+    for took, told in ((123, ", 123 ms of it in cuLibraryLoadData"), (122, "")):
+        tables["api_call"] = (
+            "process_id domain name start_ns end_ns\n"
+            f" 1 driver cuLibraryLoadData 0 {took}000000\n 1 runtime cudaLaunchKernel 0 9"
+        )
+        assert f"{said}, in a run of 1.23 s{told}{then}" in invoke(
+            "report", str(write_trace(tmp_path / str(took), **tables))
+        )
     for name, end in (("short", "700000"), ("unknown", "-")):
         tables["process"] = f"process_id pid start_ns end_ns\n 1 10 0 {end}"
-        assert f"{said}.\n" in invoke("report", str(write_trace(tmp_path / name, **tables)))
+        assert f"{said}{then}" in invoke("report", str(write_trace(tmp_path / name, **tables)))
 
 
 def test_of_steps_that_took_longer_the_longest_come_first(tmp_path: Path) -> None:
