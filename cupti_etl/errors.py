@@ -24,8 +24,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
+from types import TracebackType
 from typing import Any
+
+# What a reader of a notebook has not written.
+_NOT_THEIRS = ("cupti_etl", "IPython", "contextlib")
 
 
 class EtlError(Exception):
@@ -44,6 +49,24 @@ class EtlError(Exception):
         self.hint = hint
         if hint:  # for whoever reads the traceback of a program or a notebook
             self.add_note(hint)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows: the lines of the reader and the message, without our own lines.
+
+        ``%tb Verbose`` shows all of it.
+        """
+        from IPython import get_ipython
+
+        drawing = get_ipython().InteractiveTB
+        whole = self.__traceback__
+        if drawing.mode == "Verbose":
+            return list(drawing.structured_traceback(type(self), self, whole, tb_offset=1))
+        # A copy has no cause, which is DuckDB's word for the same thing.
+        alone = copy.copy(self)
+        theirs = _theirs(whole)
+        if theirs is None:
+            return list(drawing.get_exception_only(type(self), alone))
+        return list(drawing.structured_traceback(type(self), alone, theirs, tb_offset=0))
 
 
 class UsageError(EtlError):
@@ -126,6 +149,17 @@ class NoCudaError(EtlError):
     """The program ended without ever initialising CUDA."""
 
     exit_code = 3
+
+
+def _theirs(whole: TracebackType | None) -> TracebackType | None:
+    """A traceback without the lines that its reader has not written."""
+    if whole is None:
+        return None
+    rest = _theirs(whole.tb_next)
+    module = str(whole.tb_frame.f_globals.get("__name__", ""))
+    if module.partition(".")[0] in _NOT_THEIRS:
+        return rest
+    return TracebackType(rest, whole.tb_frame, whole.tb_lasti, whole.tb_lineno)
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

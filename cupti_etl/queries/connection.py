@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.queries.failure import may_pass, translate
 from cupti_etl.queries.views import Views
 from cupti_etl.storage.sources import quoted
@@ -63,7 +63,11 @@ class Connection:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise UsageError("the trace is closed", "open it again")
+            raise _closed()
+
+    def failure(self, error: Exception) -> EtlError:
+        """Why a statement failed, in terms of our errors."""
+        return _closed() if self._closed else translate(error, self.folders)
 
     def bind(self, con: duckdb.DuckDBPyConnection, statement: str, action: Callable[[], _T]) -> _T:
         """Bind, or run, a statement, with what it needs."""
@@ -103,6 +107,10 @@ class Connection:
                 raise
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 if attempt == _ATTEMPTS or not may_pass(error, self.folders):
-                    raise translate(error, self.folders) from error
+                    raise self.failure(error) from error
                 time.sleep(_PAUSE_S * attempt)
         raise AssertionError("unreachable")
+
+
+def _closed() -> UsageError:
+    return UsageError("the trace is closed", "open it again")

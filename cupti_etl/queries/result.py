@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cupti_etl.errors import UsageError, need
 from cupti_etl.queries.connection import Connection
-from cupti_etl.queries.failure import translate
 
 if TYPE_CHECKING:
     import altair
@@ -277,7 +276,7 @@ class Result:
                 yield batch
                 batch = _interruptible(con, lambda: next(iter(stream), None))
         except (duckdb.Error, pa.ArrowException, OSError) as error:
-            raise translate(error, self._connection.folders) from error
+            raise self._connection.failure(error) from error
 
 
 def _named(

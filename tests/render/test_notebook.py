@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 import sys
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from support.trace import MakeTrace
 
+from cupti_etl.api import Trace
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.names import QueryName
@@ -68,6 +71,57 @@ def test_a_result_is_shown_as_the_command_shows_it(
     assert lines[3] == "1 more row: .show(limit=N) or .df()", "what can be done in Python"
     result.show(raw=True)
     assert "4100000" in capsys.readouterr().out
+
+
+# Stands in for the kernel of a notebook; what is displayed and printed comes back as JSON.
+_KERNEL = """
+import io, json, sys
+from IPython.core.displaypub import CapturingDisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+stream = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})
+out, sys.stdout = sys.stdout, stream()
+shell = InteractiveShell.instance(display_pub_class=CapturingDisplayPublisher, colors="nocolor")
+told = []
+for cell in json.loads(sys.argv[1]):
+    shell.run_cell(cell, store_history=True)
+    told.append([sys.stdout.getvalue(), [each["data"] for each in shell.display_pub.outputs]])
+    sys.stdout.truncate(sys.stdout.seek(0)), shell.display_pub.outputs.clear()
+json.dump(told, out)
+"""
+Told = list[tuple[str, list[dict[str, Any]]]]
+
+
+def run_cells(opened: Trace, *cells: str) -> Told:
+    """What cells print and display."""
+    pytest.importorskip("IPython")
+    first = f"import cupti_etl\ntrace = cupti_etl.open({str(opened.path)!r})"
+    command = [sys.executable, "-c", _KERNEL, json.dumps([first, *cells])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    told: Told = json.loads(done.stdout)
+    assert told[0] == ["", []]
+    return told[1:]
+
+
+def test_a_notebook_shows_the_line_that_was_wrong(trace: MakeTrace) -> None:
+    opened = trace(kernel=KERNELS)
+    cells = (
+        "def ask(name):\n    return trace.query(name)\nask('kernel_sumary')",
+        "trace.sql('SELECT nothing FROM kernel')",
+        "late = trace.query('kernel_summary')\ntrace.close()",
+        "late",
+        "%xmode Verbose\ntrace.query('kernel_sumary')",
+    )
+    (named, _), (sql, _), _, (late, _), (verbose, _) = run_cells(opened, *cells)
+    assert "ask('kernel_sumary')" in named
+    assert "return trace.query(name)" in named
+    assert "there is no query 'kernel_sumary'\ndid you mean kernel_summary" in named
+    assert named.count("line ") == 2, "the reader's alone"
+    assert "-> 1 trace.sql(" in sql
+    assert "direct cause" not in sql
+    assert len(sql.splitlines()) < 12
+    assert "UsageError: the trace is closed\nopen it again\n" in late
+    assert "File " not in late
+    assert "catalog.py" in verbose
 
 
 def test_queries_are_attributes(trace: MakeTrace) -> None:
