@@ -185,11 +185,10 @@ class Result:
         return chart(self)
 
     def _repr_html_(self) -> str:
-        from cupti_etl.render.html import table_html
+        from cupti_etl.render.html import notebook_html
         from cupti_etl.render.table import View
-        from cupti_etl.render.text import IN_PYTHON
 
-        return table_html(self, View(), IN_PYTHON)
+        return notebook_html(self, View())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows, one dictionary each."""

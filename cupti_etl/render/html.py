@@ -7,14 +7,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import begin_ns
 from cupti_etl.render.escape import html_text
-from cupti_etl.render.labels import processes
-from cupti_etl.render.table import Ask, Rows, View, subject_first, table
-from cupti_etl.render.text import IN_SHELL, Ways, notes
+from cupti_etl.render.labels import cut, processes
+from cupti_etl.render.table import Ask, Rows, Shown, Table, View, subject_first, table
+from cupti_etl.render.text import IN_PYTHON, IN_SHELL, Ways, notes, plain_lines
 from cupti_etl.render.values import duration, number
 
 _NUMBER = ' style="text-align: right; white-space: nowrap"'
 _TEXT = ' style="text-align: left"'
-_LABEL = ' style="text-align: left; min-width: 11rem; overflow-wrap: anywhere"'
+_SHORT = ' style="text-align: left; white-space: nowrap"'
+_LONG = ' style="text-align: left; min-width: {}rem; overflow-wrap: anywhere"'
+_LABEL = _LONG.format(11)
+# Texts of so many characters stay on one line; longer ones take a few.
+_SHORT_MOST = 24
+_PER_REM = 8
+_LONG_MOST = 20
+# A mangled name can have thousands, and in a notebook nobody reads them.
+_IN_NOTEBOOK = 240
 # More processes or tables than a person reads.
 _MOST = 12
 
@@ -62,17 +70,45 @@ def table_page(rows: Rows, view: View) -> str:
     return _PAGE.format(title="cupti-etl", body=body)
 
 
-def table_html(rows: Rows, view: View, ways: Ways = IN_SHELL) -> str:
+def table_html(rows: Rows, view: View) -> str:
     """A table, and below it what is left out, and how to see it."""
+    return _html(table(rows, view), IN_SHELL)
+
+
+def notebook_html(rows: Rows, view: View) -> str:
+    """The same for a notebook."""
+    return _html(table(rows, view), IN_PYTHON, most=_IN_NOTEBOOK)
+
+
+def display(rows: Rows, view: View, *, quietly: bool) -> None:
+    """Show a table in the notebook in which this runs, and unless quietly, what is left out."""
+    from IPython.display import display as shown_below
+
     shown = table(rows, view)
+    html = _html(shown, None if quietly else IN_PYTHON, most=_IN_NOTEBOOK)
+    text = "\n".join(plain_lines(shown))
+    shown_below({"text/html": html, "text/plain": text}, raw=True)
+
+
+def _html(shown: Table, ways: Ways | None, most: int | None = None) -> str:
     columns = subject_first(shown.columns)
-    styles = [_LABEL if each.is_label else _NUMBER if each.is_number else _TEXT for each in columns]
+    styles = [_style(each) for each in columns]
+    cells = [each.cells if most is None else [cut(c, most) for c in each.cells] for each in columns]
     lines = [
         _row("th", [each.heading for each in columns], styles),
-        *(_row("td", row, styles) for row in zip(*(each.cells for each in columns), strict=True)),
+        *(_row("td", row, styles) for row in zip(*cells, strict=True)),
     ]
-    said = "<br>".join(map(html_text, notes(shown, shown.hidden, ways)))
+    said = "<br>".join(map(html_text, notes(shown, shown.hidden, ways))) if ways else ""
     return f"<table>{''.join(lines)}</table>{f'<p><small>{said}</small></p>' if said else ''}"
+
+
+def _style(column: Shown) -> str:
+    if column.is_number:
+        return _NUMBER
+    if column.is_label:
+        return _LABEL
+    longest = max(map(len, column.cells), default=0)
+    return _SHORT if longest <= _SHORT_MOST else _LONG.format(min(longest // _PER_REM, _LONG_MOST))
 
 
 def trace_html(names: Sequence[str], part: str, ask: Ask) -> str:

@@ -27,7 +27,14 @@ _BOLD, _DIM, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 def show(rows: Rows, view: View, *, quietly: bool = False) -> None:
-    """Print a table for who asked in Python, and unless quietly, what is left out of it."""
+    """Print a table for who asked in Python, and unless quietly, what is left out of it.
+
+    A notebook, which would break lines anywhere, shows it as it shows a result.
+    """
+    if type(sys.stdout).__module__ == "ipykernel.iostream":  # else it is to go somewhere else
+        from cupti_etl.render.html import display
+
+        return display(rows, view, quietly=quietly)
     lines, notes = drawn(rows, view, terminal=sys.stdout.isatty(), ways=IN_PYTHON)
     print("\n".join((*lines, *(() if quietly else notes))))
 
@@ -67,7 +74,7 @@ def drawn(
         lines = _coloured(columns)
         hidden = [name for name in rows.columns if name in {*hidden, *dropped}]
     else:
-        lines = _plain_lines(shown)
+        lines = plain_lines(shown)
     return lines, notes(shown, hidden, ways)
 
 
@@ -103,7 +110,7 @@ def lines_within(rows: Rows, view: View, width: int) -> list[str]:
     return list(_lines(fit(table(rows, view).columns, width), colours=False, wrap=True))
 
 
-def _plain_lines(table: Table) -> list[str]:
+def plain_lines(table: Table) -> list[str]:
     """A table for a pipe or a file: what is long is not padded, and the last column not cut."""
     last = len(table.columns) - 1
     columns = [

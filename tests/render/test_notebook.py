@@ -102,6 +102,25 @@ def run_cells(opened: Trace, *cells: str) -> Told:
     return told[1:]
 
 
+def test_a_notebook_shows_a_wide_table_as_one(trace: MakeTrace) -> None:
+    opened = trace(kernel=KERNELS, process=PROCESSES)
+    cells = (
+        "query('kernel_summary').show(wide=True, limit=1)",
+        "sql('FROM kernel').show(raw=True)",
+    )
+    (printed, (wide,)), (_, (raw,)) = run_cells(opened, *(f"trace.{cell}" for cell in cells))
+    assert printed == ""
+    assert "p95" in re.findall("<th[^>]*>([^<]*)", wide["text/html"])
+    assert "1 more row: .show(limit=N) or .df()" in wide["text/html"]
+    assert wide["text/plain"].split()[0] == "percent"
+    assert "1000012300" in raw["text/html"]
+    into = "with contextlib.redirect_stdout(io.StringIO()) as text:"
+    caught = f"import contextlib, io\n{into} trace.{cells[0]}\nprint(text.getvalue())"
+    ((printed, displayed),) = run_cells(opened, caught)
+    assert printed.split()[0] == "percent", "what is to go elsewhere is text"
+    assert not displayed
+
+
 def test_a_notebook_shows_the_line_that_was_wrong(trace: MakeTrace) -> None:
     opened = trace(kernel=KERNELS)
     cells = (
@@ -122,6 +141,20 @@ def test_a_notebook_shows_the_line_that_was_wrong(trace: MakeTrace) -> None:
     assert "UsageError: the trace is closed\nopen it again\n" in late
     assert "File " not in late
     assert "catalog.py" in verbose
+
+
+def test_a_cell_is_as_wide_as_it_needs(trace: MakeTrace) -> None:
+    mangled = "_Z" + "k" * 5000
+    kernels = f"start_ns end_ns name process_id\n1000 2000 {mangled} 1"
+    opened = trace(kernel=kernels, process=PROCESSES)
+    page = opened.sql("SELECT process_id, name, 'outside CUDA' AS cause FROM kernel")._repr_html_()
+    cells = dict(re.findall('<td style="([^"]*)">([^<]*)', page))
+    short, long = (each for each in cells if "left" in each)
+    assert "nowrap" in short
+    assert cells[short] == "outside CUDA"
+    assert "overflow-wrap" in long
+    assert len(cells[long]) == 240
+    assert "…" in cells[long]
 
 
 def test_queries_are_attributes(trace: MakeTrace) -> None:
