@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # More bars than a person compares; more points than a notebook draws well.
 _BARS, _POINTS = 20, 5000
 _LONGEST = 60
+# For names of that length, in pixels: Vega would cut them once more, and then some look alike.
+_ROOM = 400
 
 
 def chart(rows: Rows) -> altair.Chart:
@@ -63,8 +65,10 @@ def chart(rows: Rows) -> altair.Chart:
     base = altair.Chart(data)
     of = altair.Color("of:N", title=wanted.by or None)
     if bars:
+        axis = altair.Axis(labelLimit=_ROOM, maxExtent=_ROOM)
         drawn = base.mark_bar().encode(
-            x=altair.X("y:Q", title=title), y=altair.Y("x:N", title=wanted.x, sort=None)
+            x=altair.X("y:Q", title=title),
+            y=altair.Y("x:N", title=wanted.x, sort=None, axis=axis),
         )
         return drawn.encode(color=of) if wanted.by else drawn
     lines = base.mark_line(point=True).encode(
