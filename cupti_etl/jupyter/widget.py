@@ -70,6 +70,11 @@ class Timeline(anywidget.AnyWidget):
             answers.close()
         super().close()
 
+    def __repr__(self) -> str:
+        # What is left of it in a notebook that was converted, or printed.
+        names = ", ".join(path.name for path in self.trace.paths)
+        return f"<timeline of {names}; run the cell to see it>"
+
     def _take(self, _: object, message: Any, __: object) -> None:
         if isinstance(message, dict):
             self._answers.take(message)

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 from browser import conftest
+from support.trace import write_trace
 from support.waiting import wait_until
 
+import cupti_etl
 from cupti_etl.api import Trace
 from cupti_etl.jupyter import timeline
 from cupti_etl.serve.built import WIDGET
@@ -102,12 +104,12 @@ def show(chromium: Any, trace: Trace) -> Iterator[Callable[..., Notebook]]:
     with ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(1))
 
-        def begin(scheme: str = "light", **options: Any) -> Notebook:
+        def begin(scheme: str = "light", of: Trace = trace, **options: Any) -> Notebook:
             context = chromium.new_context(
                 viewport={"width": 1000, "height": 800}, color_scheme=scheme
             )
             stack.callback(context.close)
-            widget = timeline(trace, **options)
+            widget = timeline(of, **options)
             stack.callback(widget.close)
             notebook = Notebook(context.new_page(), widget, pool)
             stack.callback(notebook.check)
@@ -176,6 +178,39 @@ def test_what_is_found_is_selected_in_python(show: Callable[..., Notebook]) -> N
     }  # fmt: skip
 
 
+def test_a_long_name_stays_in_its_panel(
+    show: Callable[..., Notebook], trace: Trace, tmp_path: Path
+) -> None:
+    long = "sm80_xmma_wgrad_" * 25
+    kernel = f"start_ns end_ns name process_id device_id stream_id\n1 9 {long} 1 0 7"
+    with cupti_etl.open(write_trace(tmp_path / "run", kernel=kernel)) as other:
+        notebook = show(of=other)
+        notebook.canvas()
+        notebook.page.get_by_role("searchbox").fill("wgrad")
+        found = notebook.page.locator(".results button")
+        number = "each => [each.offsetHeight, each.offsetTop - each.parentElement.offsetTop]"
+        found.wait_for()
+        high, down = found.evaluate(number)
+        assert high > 40, "the name takes several lines"
+        assert down < 5, "they begin beside their number"
+        found.click()
+        panel = notebook.page.get_by_role("region", name="Selected")
+        panel.get_by_text("start_ns", exact=True).wait_for()
+        assert panel.evaluate("each => each.scrollWidth - each.clientWidth") <= 0
+
+
+def test_escape_closes_the_help_first(show: Callable[..., Notebook]) -> None:
+    notebook = show(range=(500_000, 1_000_000))
+    notebook.canvas().press("?")
+    keys = notebook.page.get_by_text("show or hide this help")
+    keys.wait_for()
+    notebook.canvas().press("Escape")
+    keys.wait_for(state="hidden")
+    assert notebook.widget.range
+    notebook.canvas().press("Escape")
+    notebook.wait(lambda: notebook.widget.range is None)
+
+
 def test_an_error_is_shown(show: Callable[..., Notebook]) -> None:
     notebook = show()
     notebook.canvas()
@@ -205,6 +240,17 @@ def test_dark_notebooks(show: Callable[..., Notebook]) -> None:
     assert notebook.page.evaluate(theme) == "light"
     notebook.page.evaluate("document.body.style.background = 'color(srgb 0.1 0.1 0.1)'")
     notebook.page.wait_for_function(f"{theme} === 'dark'")
+    # A gap is fainter than the kernels two lanes below it.
+    shade = """([x, y]) => {
+      const canvas = document.querySelector("#output > div").shadowRoot.querySelector("canvas");
+      return Math.max(...canvas.getContext("2d").getImageData(x, y, 1, 1).data.slice(0, 3));
+    }"""
+    wide = notebook.canvas().bounding_box()["width"]
+
+    def shade_at(ms: float, y: int) -> int:
+        return int(notebook.page.evaluate(shade, [190 + ms / 1.7 * (wide - 190), y]))
+
+    notebook.wait(lambda: shade_at(1.55, 61) < shade_at(0.3, 110) / 2)
 
 
 def test_leaving_leaves_nothing(show: Callable[..., Notebook]) -> None:

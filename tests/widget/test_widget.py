@@ -122,6 +122,10 @@ def test_nothing_of_the_trace_is_in_the_notebook(make: Any) -> None:
     assert "run42" not in str(state)
 
 
+def test_what_is_left_of_it_in_a_converted_notebook(make: Any) -> None:
+    assert repr(make()) == "<timeline of run42; run the cell to see it>"
+
+
 def test_no_anywidget(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="anywidget is not installed") as raised:

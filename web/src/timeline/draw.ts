@@ -130,22 +130,23 @@ function lane(pen: Pen, picture: Picture, placed: Placed, wide: number): void {
     const to = Math.min(toX(picture.span, wide, mark.end), wide + 1);
     const top = rowTop(placed, mark.depth);
     const long = Math.max(to - from, 1);
+    // What did not run stays behind what did.
+    const isIdle = placed.lane!.content === "idle";
     pen.fillStyle = colourOf(mark.category);
     if (mark.label === null) {
       // A busy bucket is high and solid, one with little in it low and faint, but always there.
       const high = Math.max(3, share(mark) * (ROW - 2));
-      pen.globalAlpha = 0.45 + 0.5 * share(mark);
+      pen.globalAlpha = (0.45 + 0.5 * share(mark)) * (isIdle ? picture.inks.idle : 1);
       pen.fillRect(from, top + ROW - 1 - high, long, high);
       pen.globalAlpha = 1;
       continue;
     }
-    // What did not run stays behind what did.
-    if (placed.lane!.content === "idle") pen.globalAlpha = 0.6;
+    if (isIdle) pen.globalAlpha = picture.inks.idle;
     pen.fillRect(from, top + 1, Math.max(long - (long > 3 ? 1 : 0), 1), ROW - 2);
     pen.globalAlpha = 1;
     if (long < 28) continue;
     const text = cut(pen, mark.label, long - 8);
-    pen.fillStyle = ON_MARK;
+    pen.fillStyle = isIdle ? picture.inks.ink : ON_MARK;
     if (text.length > 1) pen.fillText(text, from + 4, top + ROW / 2);
   }
 }

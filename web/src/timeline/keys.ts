@@ -40,10 +40,10 @@ export const HELP: [string, string][] = [
   ["←, →", "select the one before, after it in the lane"],
   ["↑, ↓", "scroll the lanes"],
   ["F", "zoom in to what is selected, or to the chosen range"],
-  ["drag", "choose a range, which the other views show too"],
+  ["drag", "choose a range"],
   ["double click, 0", "show the whole trace"],
   ["/", "search; Enter goes to the next"],
-  ["Esc", "clear selection and range"],
+  ["Esc", "close this help, else clear selection and range"],
   ["?", "show or hide this help"],
 ];
 

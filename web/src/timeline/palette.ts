@@ -76,10 +76,12 @@ export interface Inks {
   line: string;
   accent: string;
   warn: string;
+  /** How opaque idle times are: on dark ground their colours would be the brightest. */
+  idle: number;
 }
 
 export function inks(of: Element): Inks {
   const style = getComputedStyle(of);
   const get = (name: string) => style.getPropertyValue(`--${name}`).trim();
-  return { ground: get("ground"), raised: get("raised"), ink: get("ink"), quiet: get("quiet"), line: get("line"), accent: get("accent"), warn: get("warn") };
+  return { ground: get("ground"), raised: get("raised"), ink: get("ink"), quiet: get("quiet"), line: get("line"), accent: get("accent"), warn: get("warn"), idle: Number(get("idle")) };
 }

@@ -153,6 +153,7 @@ function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[
     else if (action.kind === "help") help.hidden = !help.hidden;
     else if (action.kind === "search") finder.box.focus();
     else if (action.kind === "fit") move(chosen ? around(chosen.start, chosen.end, end) : (chosenSpan() ?? span));
+    else if (action.kind === "clear" && !help.hidden) help.hidden = true;
     else if (action.kind === "clear") tell({ selected: undefined, from: undefined, to: undefined });
     else if (chosen && row) {
       const next = neighbour(row, chosen.depth, chosen.start, action.by);
