@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -11,6 +12,7 @@ from cupti_etl.api import Trace
 from cupti_etl.queries.catalog import Catalog, library
 from cupti_etl.queries.operators import OPERATORS
 from cupti_etl.queries.views import Views
+from cupti_etl.storage import manifest
 from cupti_etl.storage.sources import PARTS, Folder
 
 # Tables that grow with the work; each part of them is read once.
@@ -24,11 +26,17 @@ EVENTS = (
     "memory",
     "pm_sample",
     "marker",
+    # Says until when all of that is known.
+    "clock",
 )
 # Of each table, so many bytes of parts are searched for steps: a few hundred thousand rows.
 _SEARCHED_BYTES = 1 << 20
 # But for one part, if that is not much larger.
 _MOST_BYTES = 8 << 20
+
+# The manifest names parts some milliseconds before they have their names.
+_ATTEMPTS = 20
+_PAUSE_S = 0.01
 
 # What a part is known by: compaction makes others under the same names.
 Part = tuple[str, str, int, int, int]
@@ -75,8 +83,21 @@ def _without_categories() -> Catalog:
 
 
 def parts_of(path: Path) -> Mapping[Part, None]:
-    """The parts of ``EVENTS`` that a folder has, in the order of their names."""
-    return dict.fromkeys(_found(path)) if path.is_dir() else {}
+    """The parts of ``EVENTS`` that a folder has, in the order of their names.
+
+    Those that a capture names together are there together, or all of a rate's time would be known,
+    and of its work a part.
+    """
+    if not path.is_dir():
+        return {}
+    for _ in range(_ATTEMPTS):
+        found = dict.fromkeys(_found(path))
+        there = {(table, name) for table, name, *_ in found}
+        named = manifest.read(path) or {}
+        if all((table, name) in there for table in EVENTS for name in named.get(table, ())):
+            break
+        time.sleep(_PAUSE_S)
+    return found
 
 
 def latest(parts: Sequence[Part]) -> list[Part]:

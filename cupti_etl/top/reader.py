@@ -66,7 +66,7 @@ class Reader:
         self._search_at = _FIRST_SEARCH
         self._seen: dict[Part, None] = {}
         self._numbers: dict[tuple[int, int], int] = {}
-        self._at_ns: int | None = None
+        self._now = _Now(None, None, {})
         self._listed = ()
 
     def close(self) -> None:
@@ -146,11 +146,14 @@ class Reader:
         """What came since the last reading, and with it the sums."""
         sums = self._sums or RunningSums(self._ask)
         steps = self._steps or RunningSteps(self._ask)
+        before = self._now.at_ns
+        if before is not None and not new:  # the processes alone, or names, are others
+            rows = steps.rows(before)
+            return self._reading(RECORDING, capture, sums, gpus, self._pm, self._now, rows)
         sums.add()
         steps.add()
         (clock,) = self._ask("SELECT max(realtime_ns) AS at_ns FROM clock")
-        at_ns = max(filter(None, (sums.last_ns(), clock["at_ns"], self._at_ns)), default=None)
-        before = self._at_ns
+        at_ns = max(filter(None, (sums.last_ns(), clock["at_ns"], before)), default=None)
         if before is None and at_ns is not None:
             before = max(at_ns - _FIRST_NOW_NS, capture["start_ns"] or 0)
             sums.say_now(before)
@@ -169,7 +172,7 @@ class Reader:
             self._search(steps, list(seen))
         reading = self._reading(RECORDING, capture, sums, gpus, self._pm, now, steps.rows(at_ns))
         # Only what was read without a failure is.
-        self._sums, self._steps, self._at_ns, self._seen = sums, steps, at_ns, seen
+        self._sums, self._steps, self._now, self._seen = sums, steps, now, seen
         return reading
 
     def _search(self, steps: RunningSteps, seen: Sequence[Part]) -> None:
