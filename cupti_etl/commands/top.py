@@ -152,15 +152,23 @@ def _capture(
     with caught() as came:
         program = Program(path, options, words, overwrite=overwrite)
         reader = Reader(path, is_awaited=True)
-        app = TopApp(reader, path, is_over=lambda: not program.is_running, output=program.output)
+        app = TopApp(
+            reader,
+            path,
+            is_over=lambda: not program.is_running,
+            status=lambda: program.status,
+            output=program.output,
+        )
+        late = ""
         try:
             number = app.run()
             if number is not None:
                 program.signal(number)
+                late = "cupti-etl: waiting until the command has ended and its trace is whole"
             elif program.is_running:
                 say("cupti-etl: the command goes on; Ctrl-C interrupts it")
         finally:
-            status = program.wait(came)
+            status = program.wait(came, lambda: say(late) if late else None)
             reader.close()
     _tell(program, status)
     return status

@@ -23,6 +23,7 @@ from cupti_etl.signals import known
 from cupti_etl.top.reading import FINISHED, WAITING, Reading
 from cupti_etl.top.tables import (
     ORDERS,
+    broken,
     first_order,
     gpu_lines,
     kernel_lines,
@@ -36,20 +37,24 @@ _EVERY_S = 1.0
 # Kernels that are drawn; what is left out is said.
 _MOST_KERNELS = 500
 _SIGNALS = known("SIGINT", "SIGTERM", "SIGHUP")
+# Of the terminal's lines, so many are for kernels where there are many steps.
+_KERNEL_LINES = 8
 
-_HELP = """\
-s        sort by the next column: {orders}
-r        reverse the order
-/        show only kernels with a text in their names; Esc ends it
-Space    stop, or go on with, refreshing
-Up Down  PgUp PgDn Home End: move in the list of kernels
-q        leave{leave}
-Ctrl-C   {interrupt}
-
-now      what came since the last rows; a capture writes them every second
-         at first, and less often as it gets older
-busy     time with anything on the GPU, as a share
-percent  of the time of all kernels"""
+_HELP = {
+    "s": "sort by the next column: {orders}",
+    "r": "reverse the order",
+    "/": "show only kernels with a text in their names; Esc ends it",
+    "Space": "stop, or go on with, refreshing",
+    "arrows": "and PgUp, PgDn, Home, End: move in the list of kernels",
+    "q": "leave{leave}",
+    "Ctrl-C": "{interrupt}",
+    "": "",
+    "now": "what came since the last rows; a capture writes them every second at first, and less"
+    " often as it gets older",
+    "busy": "time with anything on the GPU, as a share",
+    "percent": "of the time of all kernels",
+}
+_KEY, _HELP_WIDTH = 9, 74
 
 
 class Source(Protocol):
@@ -68,6 +73,7 @@ class TopApp(App[int | None]):
         first: the reading that is shown at first.
         every_s: time between two readings; 0 for none but those that are asked for.
         is_over: says whether the command whose capture is shown has ended; None if there is none.
+        status: says with what it ended.
         output: where what that command prints goes.
     """
 
@@ -77,7 +83,7 @@ class TopApp(App[int | None]):
     #losses { color: $text-error; text-style: bold; }
     #gpus, #sums { margin-top: 1; }
     #list { margin-top: 1; height: 1fr; min-height: 3; }
-    #filter { display: none; border: none; height: 1; padding: 0; }
+    #filter { dock: bottom; display: none; border: none; height: 1; padding: 0; margin-bottom: 1; }
     #filter.asked { display: block; }
     Help { align: center middle; }
     #help { width: auto; max-width: 100%; height: auto; border: solid $primary; padding: 0 1; }
@@ -101,6 +107,7 @@ class TopApp(App[int | None]):
         first: Reading | None = None,
         every_s: float = _EVERY_S,
         is_over: Callable[[], bool] | None = None,
+        status: Callable[[], int | None] | None = None,
         output: Path | None = None,
     ) -> None:
         super().__init__()
@@ -108,6 +115,7 @@ class TopApp(App[int | None]):
         self._trace_path = trace
         self._every_s = every_s
         self._is_over = is_over
+        self._status = status
         self._output = output
         self._reading = first or Reading()
         self._problem = ""
@@ -117,7 +125,7 @@ class TopApp(App[int | None]):
         self._is_held = False
         self._is_reading = False
         self._was_over = False
-        self._width = 80  # until it is told
+        self._width, self._height = 80, 24  # until it is told
         self._before: dict[signal.Signals, Any] = {}
 
     def compose(self) -> ComposeResult:
@@ -181,7 +189,7 @@ class TopApp(App[int | None]):
 
     def on_resize(self, event: Resize) -> None:
         """Draw for another width."""
-        self._width = event.size.width
+        self._width, self._height = event.size
         self.draw()
 
     def draw(self) -> None:
@@ -198,10 +206,24 @@ class TopApp(App[int | None]):
         if self._is_held:
             state.append("paused: Space goes on")
         self._put("#state", state)
-        self._put("#losses", loss_lines(reading, width))
-        self._put("#gpus", gpu_lines(reading, width))
-        self._put("#sums", sum_lines(reading, width))
+        wrong = [*self._failure(width), *loss_lines(reading, width)]
+        gpus = gpu_lines(reading, width)
+        # Three empty lines, and one of keys.
+        room = self._height - len(state) - len(wrong) - len(gpus) - 4 - _KERNEL_LINES
+        self._put("#losses", wrong)
+        self._put("#gpus", gpus)
+        self._put("#sums", sum_lines(reading, width, room))
         self._put("#kernels", self._kernel_lines(width) if reading.state != WAITING else [])
+
+    def _failure(self, width: int) -> list[str]:
+        """That the command failed, if it did."""
+        status = self._status() if self._was_over and self._status is not None else None
+        if not status:
+            return []
+        with suppress(ValueError):
+            name = signal.Signals(status - 128).name
+            return broken(f"the command ended by {name}; q shows its last lines", width)
+        return broken(f"the command ended with status {status}; q shows its last lines", width)
 
     def _kernel_lines(self, width: int) -> list[str]:
         rows = ordered(
@@ -273,12 +295,19 @@ class TopApp(App[int | None]):
     def action_help(self) -> None:
         """Say what the keys do."""
         is_command = self._is_over is not None
-        text = _HELP.format(
-            orders=", ".join(ORDERS.values()),
-            leave="; the command goes on, and its capture" if is_command else "",
-            interrupt="interrupt the command, and leave" if is_command else "leave",
-        )
-        self.push_screen(Help(text))
+        words = {
+            "orders": ", ".join(ORDERS.values()),
+            "leave": "; the command goes on, and its capture" if is_command else "",
+            "interrupt": "interrupt the command, and leave" if is_command else "leave",
+        }
+        # A frame and a space are on both sides.
+        room = min(self._width - 4, _HELP_WIDTH)
+        told = [
+            line
+            for key, what in _HELP.items()
+            for line in broken(f"{key:<{_KEY}}{what.format(**words)}", room, _KEY) or [""]
+        ]
+        self.push_screen(Help("\n".join(told)))
 
     def action_leave(self) -> None:
         """End the view."""

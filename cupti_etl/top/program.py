@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cupti_etl.errors import UsageError
@@ -15,6 +15,7 @@ from cupti_etl.errors import UsageError
 _TAIL_LINES = 10
 _TAIL_BYTES = 64 << 10
 _PAUSE_S = 0.05
+_MOMENT_S = 1.0
 # So often there is something new to see; an option of the capture says otherwise.
 _ROLL = "5s"
 
@@ -69,26 +70,39 @@ class Program:
         """Whether the capture goes on."""
         return self._process.poll() is None
 
+    @property
+    def status(self) -> int | None:
+        """The exit status of the capture, 128 + n where signal n ended it; None while it runs."""
+        code = self._process.poll()
+        return 128 - code if code is not None and code < 0 else code
+
     def signal(self, number: int) -> None:
         """Pass a signal on to the command, as the capture does."""
         if self.is_running:
             self._process.send_signal(number)
 
-    def wait(self, came: list[int]) -> int:
+    def wait(self, came: list[int], late: Callable[[], None]) -> int:
         """Wait until the capture has ended, and pass on the signals that come meanwhile.
 
         Args:
             came: signals, as ``signals.caught`` gives them.
+            late: called if that takes longer than a moment.
 
         Returns:
             Its exit status; 128 + n where signal n ended it.
         """
+        late_at = time.monotonic() + _MOMENT_S
+        is_late = False
         while self.is_running:
             while came:
                 self.signal(came.pop(0))
+            if not is_late and time.monotonic() > late_at:
+                is_late = True
+                late()
             time.sleep(_PAUSE_S)
-        code = self._process.wait()
-        return 128 - code if code < 0 else code
+        status = self.status
+        assert status is not None
+        return status
 
     def last_lines(self) -> list[str]:
         """The last lines of what the command and the capture said."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from cupti_etl.progress import printable
 from cupti_etl.queries.header import Label
 from cupti_etl.render.columns import Column, Shape
-from cupti_etl.render.labels import cut
+from cupti_etl.render.labels import cut, processes
 from cupti_etl.render.output import InMemory
 from cupti_etl.render.table import View
 from cupti_etl.render.text import display_width, lines_within
@@ -157,8 +158,14 @@ def state_line(reading: Reading, trace: Path) -> str:
     return f"{printable(str(trace))}: {word}{now}"
 
 
-def sum_lines(reading: Reading, width: int) -> list[str]:
-    """Launches, copies and steps, a line each; broken where they are too long."""
+def sum_lines(reading: Reading, width: int, room: int | None = None) -> list[str]:
+    """Launches, copies and steps, a line each; broken where they are too long.
+
+    Args:
+        reading: of which they are.
+        width: of the lines.
+        room: for so many lines, steps are left out, but for one; None for all.
+    """
     lines = []
     calls = reading.calls
     if calls.get("calls"):
@@ -178,24 +185,46 @@ def sum_lines(reading: Reading, width: int) -> list[str]:
         words.append(f"{row['direction']} {now}{size(row['bytes'])} in {number(row['copies'])}")
     if words:
         lines += _wrapped("Copies", words, width)
+    return lines + _step_lines(reading, width, None if room is None else room - len(lines))
+
+
+def _step_lines(reading: Reading, width: int, room: int | None) -> list[str]:
+    """Steps; where there is no room for all, those that take longest."""
+    labels = processes(list(reading.processes))
+    is_one = len({row["process_id"] for row in reading.steps}) <= 1
+    found = []
     for row in reading.steps:
-        lines += _wrapped(
-            "Step",
-            [
-                *([f"now {duration(row['current_ns'])}"] if row["current_ns"] is not None else []),
-                f"last {duration(row['last_ns'])}",
-                f"median {duration(row['median_ns'])} of {number(row['steps'])}",
-                f"GPU {row['gpu']}",
-                f"{_STEP[row['source']]} {one_line(row['name'] or NOTHING)}",
-            ],
-            width,
-        )
+        words = [
+            *([f"now {duration(row['current_ns'])}"] if row["current_ns"] is not None else []),
+            f"last {duration(row['last_ns'])}",
+            f"median {duration(row['median_ns'])} of {number(row['steps'])}",
+            *([] if is_one else [labels.get(row["process_id"], NOTHING)]),
+            f"GPU {row['gpu']}",
+            f"{_STEP[row['source']]} {one_line(row['name'] or NOTHING)}",
+        ]
+        found.append((max(row["current_ns"] or 0, row["last_ns"]), _wrapped("Step", words, width)))
+    if room is None or sum(len(each) for _, each in found) <= room:
+        return [line for _, each in found for line in each]
+    found.sort(key=lambda each: -each[0])
+    lines = found[0][1][:] if found else []
+    shown = 1
+    while shown < len(found) and len(lines) + len(found[shown][1]) < room:
+        lines += found[shown][1]
+        shown += 1
+    if len(found) > shown:
+        lines.append(cut(f"       {len(found) - shown:,} more, of shorter steps", width))
     return lines
 
 
 def loss_lines(reading: Reading, width: int) -> list[str]:
     """What was lost; nothing where nothing was."""
-    return [cut(_loss(row), width) for row in reading.losses]
+    return [line for row in reading.losses for line in broken(_loss(row), width)]
+
+
+def broken(text: str, width: int, indent: int = 2) -> list[str]:
+    """A sentence in as many lines as it needs, all but the first indented."""
+    after = " " * indent
+    return textwrap.wrap(text, max(width, 20), subsequent_indent=after, break_on_hyphens=False)
 
 
 def _loss(row: Mapping[str, Any]) -> str:

@@ -91,6 +91,30 @@ def test_an_interrupt_reaches_the_command_once(capturer: Capturer, how: str) -> 
 
 
 @pytest.mark.slow
+def test_a_command_that_does_not_end_at_once(capturer: Capturer) -> None:
+    stop = capturer.folder / "stop"
+    text = ENDLESS.format(stop=str(stop)).replace("sys.exit(9)", f"wait_for({str(stop)!r})")
+    run = Shown(capturer, text=text)
+    with terminal(run.words, run.env) as screen:
+        screen.wait_for("Kernels by")
+        screen.press("\x03")
+        screen.wait_for("waiting until the command has ended")
+        run.stop.touch()
+        assert screen.process.wait() == 7
+
+
+@pytest.mark.slow
+def test_a_command_that_fails_while_it_is_shown(capturer: Capturer) -> None:
+    run = Shown(capturer)
+    with terminal(run.words, run.env) as screen:
+        screen.wait_for("Kernels by")
+        run.stop.touch()
+        screen.wait_for("the command ended with status 7; q shows its last lines")
+        screen.press("q")
+        assert screen.process.wait() == 7
+
+
+@pytest.mark.slow
 def test_a_signal_that_ends(capturer: Capturer) -> None:
     run = Shown(capturer)
     with terminal(run.words, run.env) as screen:

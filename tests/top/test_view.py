@@ -305,3 +305,65 @@ def test_a_command_that_ended(path: Path) -> None:
         assert "the command goes on" in str(app.screen.query_one("#help", Static).visual)
 
     drive(view(path, is_over=lambda: True), act)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(1, "with status 1"), (139, "by SIGSEGV"), (0, ""), (200, "with status 200")],
+)
+def test_a_command_that_failed(path: Path, status: int, said: str) -> None:
+    async def act(app: TopApp, pilot: Pilot[Any]) -> None:
+        wrong = [f"the command ended {said}; q shows its last lines"] if said else []
+        assert lines(app, "losses") == wrong
+
+    drive(view(path, is_over=lambda: True, status=lambda: status), act)
+
+
+def test_what_is_lost_is_read_to_its_end(path: Path) -> None:
+    detail = "the process ended without an orderly exit: what CUPTI still held is lost"
+    add_part(path, "loss", f"process_id cause records detail\n1 killed - '{detail}'")
+
+    async def act(app: TopApp, pilot: Pilot[Any]) -> None:
+        told = lines(app, "losses")
+        assert len(told) == 2
+        assert max(map(len, told)) <= 80
+        assert f"killed: {detail}" in " ".join(map(str.strip, told))
+
+    drive(view(path), act, (80, 24))
+
+
+class Ranks:
+    """Eight ranks with a GPU each; of one, a step takes longer."""
+
+    def read(self) -> Reading:
+        at = range(8)
+        step = {"source": "nvtx", "name": "step", "steps": 9, "median_ns": S, "current_ns": S}
+        kernel = {"name": "gemm", "demangled": "gemm", "calls": 1}
+        numbers = ("percent", "now_pct", "total_ns", "mean_ns")
+        now = ("now_calls", "now_total_ns", "now_mean_ns")
+        return Reading(
+            RECORDING,
+            kernels=[{**kernel, **dict.fromkeys((*numbers, *now), 1)}] * 50,
+            steps=[{**step, "process_id": n, "gpu": n, "last_ns": S + (n == 5)} for n in at],
+            processes=[{"process_id": n, "pid": n, "rank": n, "host": "a"} for n in at],
+        )
+
+
+def test_steps_of_many_ranks_leave_room_for_kernels(tmp_path: Path) -> None:
+    async def act(app: TopApp, pilot: Pilot[Any]) -> None:
+        told = lines(app, "sums")
+        assert "rank 5" in " ".join(told[:2])
+        assert told[-1].split()[1:] == ["more,", "of", "shorter", "steps"]
+        assert (
+            len([line for line in told if line.startswith("Step")]) + int(told[-1].split()[0]) == 8
+        )
+        assert app.query_one("#list").region.height >= 8
+        await pilot.press("slash")
+        await pilot.pause()
+        assert app.query_one("#filter").region.bottom <= 23, "beside the keys, and not below them"
+        await pilot.press("escape")
+        await pilot.resize_terminal(80, 60)
+        await pilot.pause()
+        assert len([line for line in lines(app, "sums") if "rank" in line]) == 8
+
+    drive(TopApp(Ranks(), tmp_path, every_s=0), act, (80, 24))
