@@ -18,6 +18,8 @@ _IDS = ("_id", "_uuid", "_address", "_handle", "pid", "cbid")
 PROCESS, THREAD = "process_id", "thread_id"
 WHOSE = ("gpu", "rank", PROCESS, THREAD)
 _BEFORE_WHOSE = 2
+# Sentences, of which a part says nothing.
+IN_WORDS = ("detail",)
 # Shares that are named after the whole: without a suffix, its length would seem to be meant.
 _SHARES_OF = ("kernel_pct", "peak_pct", "roof_pct", "span_pct")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
+from cupti_etl.render.columns import IN_WORDS
 from cupti_etl.render.escape import markdown_text
 from cupti_etl.render.labels import cut, cut_apart
 from cupti_etl.render.table import Rows, Shown, Table, View, table
@@ -23,6 +25,8 @@ _TEXT_MIN = 14
 _LABEL_MIN = 28
 # No text in a pipe is wider, but in the last column.
 _TEXT_MAX = 60
+# Of a sentence, such as a command, which can be of any length.
+_LINES_MOST = 5
 _BOLD, _DIM, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -208,12 +212,24 @@ def _lines(columns: Sequence[tuple[Shown, int]], *, colours: bool, wrap: bool) -
     if widths and not columns[-1][0].is_number:
         widths[-1] = min(widths[-1], _TEXT_MAX)
     yield _GAP.join("─" * width for width in widths)
-    cells = [
-        (_cut_each if each.is_number else cut_apart)(each.cells, max(width, 1))
-        for each, width in columns
-    ]
-    for row in zip_longest(*cells, fillvalue=""):
-        yield _line(row, columns, "", dim_nothing=colours)
+    cells = [_cells(each, max(width, 1), wrap=wrap) for each, width in columns]
+    for row in zip_longest(*cells, fillvalue=[""]):
+        for line in zip_longest(*row, fillvalue=""):
+            yield _line(line, columns, "", dim_nothing=colours)
+
+
+def _cells(column: Shown, width: int, *, wrap: bool) -> list[list[str]]:
+    """The lines of each cell: one, but of sentences as many as they need."""
+    if wrap and column.name in IN_WORDS:
+        return [_sentence(cell, width) for cell in column.cells]
+    shortened = _cut_each if column.is_number else cut_apart
+    return [[cell] for cell in shortened(column.cells, width)]
+
+
+def _sentence(text: str, width: int) -> list[str]:
+    lines = textwrap.wrap(text, width, break_on_hyphens=False) or [""]
+    rest = " ".join(lines[_LINES_MOST - 1 :])
+    return lines if len(lines) <= _LINES_MOST else [*lines[: _LINES_MOST - 1], cut(rest, width)]
 
 
 def _cut_each(cells: Sequence[str], width: int) -> list[str]:

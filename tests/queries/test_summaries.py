@@ -253,11 +253,9 @@ def test_the_wall_time_is_of_the_capture_of_a_command(trace: MakeTrace) -> None:
         process=process,
         capture="start_ns end_ns command\n0 14000000000 'python train.py'",
     )
-    assert_rows(opened.sql(wall), 'ns detail\n14000000000 "of the capture; traced from 11.0 s on"')
+    assert_rows(opened.sql(wall), 'ns detail\n14000000000 "traced from 11.0 s on"')
     opened = trace(process=process, capture="start_ns end_ns command\n0 14000000000 -")
-    assert_rows(
-        opened.sql(wall), 'ns detail\n2000000000 "from the first process traced to the last end"'
-    )
+    assert_rows(opened.sql(wall), 'ns detail\n2000000000 "of the traced processes"')
 
 
 def test_calls_after_which_something_did_not_run_are_on_the_page(trace: MakeTrace) -> None:
@@ -312,9 +310,9 @@ def test_a_share_too_small_to_be_seen_is_told_from_none(trace: MakeTrace) -> Non
         opened.sql("SELECT subject, detail FROM run_summary WHERE length(subject) = 1"),
         """
         subject detail
-        a       "100.0 % of kernel time, 1 execution"
-        b       "<0.1 % of kernel time, 1 execution"
-        c       "0.0 % of kernel time, 1 execution"
+        a       "100.0 % of all, 1 call"
+        b       "<0.1 % of all, 1 call"
+        c       "0.0 % of all, 1 call"
         """,
     )
 
@@ -330,7 +328,7 @@ def test_large_numbers_are_written_alike_in_words_and_in_columns(trace: MakeTrac
         opened.sql("SELECT subject, detail FROM run_summary WHERE subject IN ('k', 'HtoD')"),
         """
         subject detail
-        k       "100.0 % of kernel time, 1,200 executions"
+        k       "100.0 % of all, 1,200 calls"
         HtoD    "1,100 copies, 4 GB/s"
         """,
     )

@@ -182,6 +182,26 @@ def test_texts_that_differ_are_cut_so_that_they_do(
     assert len(set(lines[-2:])) == 2
 
 
+def test_a_sentence_takes_the_lines_that_it_needs(
+    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = "the process ended without an orderly exit: what CUPTI still held is lost"
+    opened = trace(loss=f"process_id cause records detail\n1 killed - '{said}'")
+    health = opened.query("capture_health")
+    lines, _ = drawn(health.refined("WHERE section = 'loss'"), View(), terminal=True)
+    first, *rest = lines[2:]
+    assert first.split()[:2] == ["loss", "killed"]
+    column = first.index("the process")
+    assert all(line[:column].isspace() for line in rest)
+    words = " ".join(line[column:].rstrip(" -") for line in (first, *rest))
+    assert " ".join(words.split()) == said
+    command = opened.sql(f"SELECT 'run' AS section, '{'--flag=on ' * 100}' AS detail")
+    lines, _ = drawn(command, View(), terminal=True)
+    assert len(lines) == 2 + 5
+    assert "…" in lines[-1]
+
+
 def test_whose_a_row_is_comes_before_what_a_narrow_terminal_drops(trace: MakeTrace) -> None:
     opened = trace(kernel=KERNELS.replace("5000000001 0", "5000000002 1"))
     shown = names(table(opened.query("kernel_category"), View()).columns)

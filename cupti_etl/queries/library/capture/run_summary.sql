@@ -29,8 +29,8 @@ FROM (
     -- A process is traced from its first use of CUDA on: of a command, that is not all of it.
     SELECT 2, 0, 'run', 'wall', (coalesce(commands.end_ns, traced.end_ns)
                                  - coalesce(commands.start_ns, traced.start_ns))::DOUBLE, 'ns',
-           CASE WHEN commands.start_ns IS NULL THEN 'from the first process traced to the last end'
-                ELSE printf('of the capture; traced from %.1f s on',
+           CASE WHEN commands.start_ns IS NULL THEN 'of the traced processes'
+                ELSE printf('traced from %.1f s on',
                             (traced.start_ns - commands.start_ns) / 1e9) END, NULL
     FROM (
         SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM process HAVING count(*) > 0
@@ -60,7 +60,7 @@ FROM (
                   nullif(' (' || row_number() OVER (PARTITION BY pid, rank, host
                                                     ORDER BY start_ns, process_id) || ')', ' (1)')),
            (end_ns - start_ns)::DOUBLE, 'ns',
-           concat_ws(', ', state, 'CUPTI ' || cupti_version, 'driver ' || driver_version), NULL
+           concat_ws(', ', nullif(state, 'finished'), 'CUPTI ' || cupti_version, 'driver ' || driver_version), NULL
     FROM process
     UNION ALL
     SELECT CASE WHEN count(*) OVER () > 4 THEN 8.1 ELSE 4 END, gpu, 'gpu',
@@ -80,7 +80,7 @@ FROM (
     SELECT 6, -total_ns, 'kernels', name, total_ns, 'ns',
            concat(CASE WHEN percent > 0 AND percent < 0.05 THEN '<0.1'
                        ELSE printf('%.1f', percent) END,
-                  format(' % of kernel time, {:,} execution{}', calls,
+                  format(' % of all, {:,} call{}', calls,
                          CASE calls WHEN 1 THEN '' ELSE 's' END)), demangled
     FROM (FROM kernel_summary ORDER BY total_ns DESC, demangled LIMIT 5)
     UNION ALL
