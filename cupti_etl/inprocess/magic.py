@@ -77,7 +77,10 @@ def _say(run: Capture) -> None:
         "SELECT operation, count(*) AS n, coalesce(sum(bytes), 0)::BIGINT AS bytes"
         " FROM memory GROUP BY operation ORDER BY operation"
     )
-    said = [f"{row['n']} {row['operation']}s of {size(row['bytes'])}" for row in counts]
+    said = [
+        f"{row['n']} {row['operation']}{'s' * (row['n'] != 1)} of {size(row['bytes'])}"
+        for row in counts
+    ]
     if said:
         print(f"memory: {', '.join(said)}")
 

@@ -147,7 +147,7 @@ def _facts(ask: Ask) -> Iterator[tuple[str, str]]:
     extent = list(
         ask(
             "SELECT table_name, rows, end_ns, is_activity FROM _table_extent WHERE rows > 0"
-            " ORDER BY rows DESC, table_name"
+            " ORDER BY is_activity DESC, rows DESC, table_name"
         )
     )
     last = max((row["end_ns"] or 0 for row in extent if row["is_activity"]), default=0)

@@ -128,7 +128,7 @@ tell("never" in shell.user_ns)
     said = inside.stderr
     assert re.search(rf" on the clock; trace: {path}\n", said), said
     assert "Fake GPU" in said
-    assert "memory: 1 allocations of 4" in said
+    assert "memory: 1 allocation of 4" in said
     assert "ValueError: mine" in said
     assert "nothing ran on a GPU" in said
     assert not ran

@@ -48,6 +48,7 @@ def test_a_trace_says_what_is_in_it(trace: MakeTrace) -> None:
     assert "rank 0, rank 1" in page
     assert "2 x H200" in page
     assert "2 process" in page
+    assert page.index("2 kernel") < page.index("2 process"), "what ran comes first"
     assert "4.10 ms" in page
     assert "trace.queries.kernel_summary()" in page
 
