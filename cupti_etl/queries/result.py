@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -76,7 +77,9 @@ class Result:
         """What the columns are: units, labels, and which people want first."""
         from cupti_etl.render.columns import shape
 
-        return shape(self.columns, self._header)
+        found = shape(self.columns, self._header)
+        # What a part lacks may be in the trace.
+        return found if self._connection.views.is_whole else replace(found, requires=())
 
     def ask(self, sql: str) -> Result:
         """More of the same trace."""

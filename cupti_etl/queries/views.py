@@ -72,7 +72,7 @@ class Views:
         # Queries without a row, as their headers say of what is not there: nowhere in the trace, as
         # workers, and parts, may be told of what others have.
         self._unanswerable: set[str] = set()
-        self._is_all = choice is None and not is_part
+        self.is_whole, self._is_all = choice is None, choice is None and not is_part
         # The parts when a statement was bound last.
         self._state: State = ()
         self._parts: dict[str, State] = {}

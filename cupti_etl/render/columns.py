@@ -72,6 +72,7 @@ class Shape:
         first: the columns that answer the question; empty where nobody has said.
         is_known: whether a header says all that; else columns stay where they were asked for.
         chart: how it looks as a picture.
+        requires: what must have rows, or there are none, and what to say where it has none.
     """
 
     columns: tuple[Column, ...]
@@ -79,6 +80,7 @@ class Shape:
     first: tuple[str, ...] = ()
     is_known: bool = False
     chart: Chart | None = None
+    requires: tuple[tuple[str, str], ...] = ()
 
     @property
     def subject(self) -> str:
@@ -119,7 +121,7 @@ def shape(names: Sequence[str], query: Query | None) -> Shape:
         columns = tuple(
             Column(field.name, _unit(field.name, field.unit)) for field in query.columns
         )
-        return Shape(columns, query.label, query.first, is_known=True, chart=query.chart)
+        return Shape(columns, query.label, query.first, True, query.chart, query.requires)
     columns = tuple(Column(name, unit_of(name)) for name in names)
     # What is selected from a query is labelled as its rows are.
     labels = {each.label for each in library() if each.label and _fits(each.label, names)}

@@ -9,7 +9,7 @@ from cupti_etl.queries.choose import begin_ns
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.labels import cut, processes
 from cupti_etl.render.table import Ask, Rows, Shown, Table, View, subject_first, table
-from cupti_etl.render.text import IN_PYTHON, IN_SHELL, Ways, notes, plain_lines
+from cupti_etl.render.text import IN_PYTHON, IN_SHELL, notes, plain_lines, why_empty
 from cupti_etl.render.values import duration, number
 
 _NUMBER = ' style="text-align: right; white-space: nowrap"'
@@ -72,12 +72,18 @@ def table_page(rows: Rows, view: View) -> str:
 
 def table_html(rows: Rows, view: View) -> str:
     """A table, and below it what is left out, and how to see it."""
-    return _html(table(rows, view), IN_SHELL)
+    shown = table(rows, view)
+    return _html(shown, notes(shown, shown.hidden, IN_SHELL))
 
 
 def notebook_html(rows: Rows, view: View) -> str:
     """The same for a notebook."""
-    return _html(table(rows, view), IN_PYTHON, most=_IN_NOTEBOOK)
+    shown = table(rows, view)
+    return _html(shown, _python_notes(rows, shown), most=_IN_NOTEBOOK)
+
+
+def _python_notes(rows: Rows, shown: Table) -> list[str]:
+    return [*why_empty(rows, shown), *notes(shown, shown.hidden, IN_PYTHON)]
 
 
 def display(rows: Rows, view: View, *, quietly: bool) -> None:
@@ -85,12 +91,13 @@ def display(rows: Rows, view: View, *, quietly: bool) -> None:
     from IPython.display import display as shown_below
 
     shown = table(rows, view)
-    html = _html(shown, None if quietly else IN_PYTHON, most=_IN_NOTEBOOK)
-    text = "\n".join(plain_lines(shown))
+    told = [] if quietly else _python_notes(rows, shown)
+    html = _html(shown, told, most=_IN_NOTEBOOK)
+    text = "\n".join((*plain_lines(shown), *told))
     shown_below({"text/html": html, "text/plain": text}, raw=True)
 
 
-def _html(shown: Table, ways: Ways | None, most: int | None = None) -> str:
+def _html(shown: Table, told: Sequence[str], most: int | None = None) -> str:
     columns = subject_first(shown.columns)
     styles = [_style(each) for each in columns]
     cells = [each.cells if most is None else [cut(c, most) for c in each.cells] for each in columns]
@@ -98,7 +105,7 @@ def _html(shown: Table, ways: Ways | None, most: int | None = None) -> str:
         _row("th", [each.heading for each in columns], styles),
         *(_row("td", row, styles) for row in zip(*cells, strict=True)),
     ]
-    said = "<br>".join(map(html_text, notes(shown, shown.hidden, ways))) if ways else ""
+    said = "<br>".join(map(html_text, told))
     return f"<table>{''.join(lines)}</table>{f'<p><small>{said}</small></p>' if said else ''}"
 
 

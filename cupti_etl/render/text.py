@@ -43,6 +43,16 @@ def show(rows: Rows, view: View, *, quietly: bool = False) -> None:
     print("\n".join((*lines, *(() if quietly else notes))))
 
 
+def why_empty(rows: Rows, shown: Table) -> list[str]:
+    """That there are no rows, and what they would need; nothing where there are some."""
+    if any(column.cells for column in shown.columns):
+        return []
+    for name, reason in rows.shape.requires:
+        if not list(rows.ask(f'SELECT 1 FROM "{name}" LIMIT 1')):
+            return [f"no rows: {reason}"]
+    return ["no rows"]
+
+
 @dataclass(frozen=True)
 class Ways:
     """How to see what is not shown of a table: more rows, and all columns."""
@@ -69,6 +79,8 @@ def drawn(
     """
     shown = table(rows, view)
     hidden = list(shown.hidden)
+    # A command says it itself.
+    empty = why_empty(rows, shown) if ways is IN_PYTHON else []
     if form == "markdown":
         lines = list(markdown_lines(shown))
     elif terminal and not view.wide:
@@ -79,7 +91,7 @@ def drawn(
         hidden = [name for name in rows.columns if name in {*hidden, *dropped}]
     else:
         lines = plain_lines(shown)
-    return lines, notes(shown, hidden, ways)
+    return lines, [*empty, *notes(shown, hidden, ways)]
 
 
 def notes(shown: Table, hidden: Sequence[str], ways: Ways = IN_SHELL) -> list[str]:

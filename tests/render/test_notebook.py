@@ -158,6 +158,24 @@ def test_a_cell_is_as_wide_as_it_needs(trace: MakeTrace) -> None:
     assert "…" in cells[long]
 
 
+def test_an_answer_without_rows_says_why(
+    trace: MakeTrace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opened = trace(kernel=KERNELS, process=PROCESSES)
+    why = "no rows: no PCs were sampled (capture with --pc-sampling)."
+    assert why in opened.query("stall_advice")._repr_html_()
+    opened.query("stall_advice").show()
+    assert capsys.readouterr().out.splitlines()[-1] == why
+    assert "no rows</small>" in opened.sql("SELECT 1 WHERE false")._repr_html_()
+    with opened.scope(from_="1s") as part:  # what it lacks may be in the rest
+        page = part.query("kernel_summary")._repr_html_()
+        assert "no rows</small>" in page
+    assert "no rows" not in opened.query("kernel_summary")._repr_html_()
+    ((_, (shown,)),) = run_cells(opened, "trace.query('stall_advice').show()")
+    assert why in shown["text/html"]
+    assert why in shown["text/plain"]
+
+
 def test_queries_are_attributes(trace: MakeTrace) -> None:
     opened = trace(kernel=KERNELS)
     assert [row["calls"] for row in opened.queries.kernel_summary()] == [1, 1]
