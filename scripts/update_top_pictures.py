@@ -27,6 +27,8 @@ from cupti_etl.top.reader import Reader
 
 # When parts end, before the last kernel does.
 BEFORE_MS = (900, 700, 600)
+# When a row could be written, as its table calls it.
+TIMES = ("end_ns", "timestamp_ns", "realtime_ns")
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
 RECORDING = ROOT / "cupti_etl" / "demo" / "h200.etlrec"
@@ -76,7 +78,7 @@ def split(whole: Path, out: Path) -> list[dict[Path, pa.Table]]:
     pieces: list[dict[Path, pa.Table]] = [{} for _ in edges[1:]]
     for table in EVENTS:
         rows = rows_of(whole, table)
-        times = rows["end_ns" if "end_ns" in rows.column_names else "timestamp_ns"]
+        times = rows[next(name for name in TIMES if name in rows.column_names)]
         for number, (begin, end) in enumerate(pairwise(edges)):
             chosen = pc.and_(pc.greater_equal(times, begin), pc.less(times, end))
             part = out / table / f"part-{number:06d}.parquet"
