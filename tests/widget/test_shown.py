@@ -197,6 +197,7 @@ def test_a_long_name_stays_in_its_panel(
         panel = notebook.page.get_by_role("region", name="Selected")
         panel.get_by_text("start_ns", exact=True).wait_for()
         assert panel.evaluate("each => each.scrollWidth - each.clientWidth") <= 0
+        assert panel.locator(".says").inner_text().startswith("8 ns from 0; "), "the name is above"
 
 
 def test_escape_closes_the_help_first(show: Callable[..., Notebook]) -> None:

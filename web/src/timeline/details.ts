@@ -17,13 +17,14 @@ export interface Asks {
 /** What a lane has, by its content. */
 const WHAT: Record<string, string> = { stream: "activities", idle: "gaps", api: "calls", range: "ranges", python: "functions" };
 
+const whenOf = (mark: Mark): string => `${duration(mark.end - mark.start)} from ${moment(mark.start)}`;
+const whereOf = (lane: Lane): string => `${lane.section}, ${lane.label}`;
+
 /** What is known without asking. */
 export function summary(lane: Lane, mark: Mark): string {
-  const where = `${lane.section}, ${lane.label}`;
-  const when = `${duration(mark.end - mark.start)} from ${moment(mark.start)}`;
-  if (mark.label !== null) return `${mark.label}: ${when}; ${where}`;
+  if (mark.label !== null) return `${mark.label}: ${whenOf(mark)}; ${whereOf(lane)}`;
   const of = mark.category && ` (${mark.category})`;
-  return `${mark.items.toLocaleString("en")} ${WHAT[lane.content] ?? "rows"}${of}, busy ${duration(mark.busy)} of the ${when}; ${where}`;
+  return `${mark.items.toLocaleString("en")} ${WHAT[lane.content] ?? "rows"}${of}, busy ${duration(mark.busy)} of the ${whenOf(mark)}; ${whereOf(lane)}`;
 }
 
 /** Fills the panel and gives the arrows of the thing. */
@@ -34,7 +35,7 @@ export async function details(panel: HTMLElement, lane: Lane, mark: Mark, asks: 
   const ways = h("p", { class: "ways" });
   panel.replaceChildren(
     h("h2", {}, mark.label ?? lane.label),
-    h("p", { class: "says" }, summary(lane, mark)),
+    h("p", { class: "says" }, `${whenOf(mark)}; ${whereOf(lane)}`),
     ways,
     rows,
     h("details", { class: "origin" }, h("summary", {}, "SQL"), h("pre", { tabindex: 0 }, statement), copy),

@@ -236,7 +236,7 @@ function show(root: HTMLElement, client: Source, state: StateStore, lanes: Lane[
       const texts = [sum((mark) => mark.items).toLocaleString("en"), isArea(lane) ? "" : duration(sum((mark) => mark.busy))];
       return h("tr", {}, h("th", { scope: "row" }, `${lane.section}, ${lane.label}`), ...texts.map((text) => h("td", { class: "number" }, text)));
     });
-    const heads = ["Lane", "Count", "Busy"].map((text, at) => h("th", { scope: "col", class: at ? "number" : undefined }, text));
+    const heads = ["Lane", "Count", "Busy"].map((text, at) => h("th", { scope: "col", class: at ? "plain number" : "plain" }, text));
     alternative.replaceChildren(h("table", {}, h("caption", {}, "Visible lanes"), h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...cells)));
   }
 
