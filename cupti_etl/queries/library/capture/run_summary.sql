@@ -60,7 +60,8 @@ FROM (
                   nullif(' (' || row_number() OVER (PARTITION BY pid, rank, host
                                                     ORDER BY start_ns, process_id) || ')', ' (1)')),
            (end_ns - start_ns)::DOUBLE, 'ns',
-           concat_ws(', ', nullif(state, 'finished'), 'CUPTI ' || cupti_version, 'driver ' || driver_version), NULL
+           concat_ws(', ', nullif(state, 'finished'), 'CUPTI ' || cupti_version,
+                     'driver ' || driver_version), NULL
     FROM process
     UNION ALL
     SELECT CASE WHEN count(*) OVER () > 4 THEN 8.1 ELSE 4 END, gpu, 'gpu',
