@@ -9,7 +9,7 @@ from cupti_etl.queries.choose import begin_ns
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.labels import cut, processes
 from cupti_etl.render.table import Ask, Rows, Shown, Table, View, subject_first, table
-from cupti_etl.render.text import IN_PYTHON, IN_SHELL, notes, plain_lines, why_empty
+from cupti_etl.render.text import IN_PYTHON, IN_SHELL, notes, plain_lines, without_rows
 from cupti_etl.render.values import duration, number
 
 _NUMBER = ' style="text-align: right; white-space: nowrap"'
@@ -83,7 +83,7 @@ def notebook_html(rows: Rows, view: View) -> str:
 
 
 def _python_notes(rows: Rows, shown: Table) -> list[str]:
-    return [*why_empty(rows, shown), *notes(shown, shown.hidden, IN_PYTHON)]
+    return [*without_rows(rows, shown), *notes(shown, shown.hidden, IN_PYTHON)]
 
 
 def display(rows: Rows, view: View, *, quietly: bool) -> None:

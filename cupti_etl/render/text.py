@@ -43,7 +43,7 @@ def show(rows: Rows, view: View, *, quietly: bool = False) -> None:
     print("\n".join((*lines, *(() if quietly else notes))))
 
 
-def why_empty(rows: Rows, shown: Table) -> list[str]:
+def without_rows(rows: Rows, shown: Table) -> list[str]:
     """That there are no rows, and what they would need; nothing where there are some."""
     if any(column.cells for column in shown.columns):
         return []
@@ -80,7 +80,7 @@ def drawn(
     shown = table(rows, view)
     hidden = list(shown.hidden)
     # A command says it itself.
-    empty = why_empty(rows, shown) if ways is IN_PYTHON else []
+    empty = without_rows(rows, shown) if ways is IN_PYTHON else []
     if form == "markdown":
         lines = list(markdown_lines(shown))
     elif terminal and not view.wide:
