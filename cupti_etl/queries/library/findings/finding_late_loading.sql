@@ -5,7 +5,7 @@
 --   a trace with fewer than 20 kernels all is start.
 -- finding: code is compiled or loaded after the start (measured)
 -- advice: load and compile before the loop (CUDA_MODULE_LOADING=EAGER, of AMD
---   HIP_ENABLE_DEFERRED_LOADING=0, a warm-up step)
+--   HIP_ENABLE_DEFERRED_LOADING=0, a warm-up step), and make plans of cuFFT, which load code, once
 -- shown: jit_module_load
 -- label: kernel = kernel(kernel)
 WITH names AS (

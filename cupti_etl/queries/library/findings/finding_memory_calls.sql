@@ -6,9 +6,10 @@
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap
 -- finding: idle while the host allocates, frees or copies (measured)
--- advice: allocate once and reuse, or from a pool that keeps what is freed
---   (cudaMemPoolAttrReleaseThreshold); copy and set less often, and more at once; a long first
---   cudaMalloc or cudaFree makes a context or loads a library: measure after a warm-up
+-- advice: allocate once and reuse (also handles and plans of cuBLAS, cuFFT and others, which
+--   allocate), or from a pool that keeps what is freed (cudaMemPoolAttrReleaseThreshold); copy and
+--   set less often, and more at once; a long first cudaMalloc or cudaFree makes a context or loads
+--   a library: measure after a warm-up
 -- shown: gap_attribution
 SELECT sums.gpu, saved_ns, 'most of it in ' || name AS culprit
 FROM (
