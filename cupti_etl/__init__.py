@@ -20,6 +20,7 @@ from cupti_etl.errors import (
 )
 
 if TYPE_CHECKING:
+    from cupti_etl.analysis.report import Report, report
     from cupti_etl.api import Trace, open
     from cupti_etl.inprocess.callback_event import CallbackEvent
     from cupti_etl.inprocess.callbacks import Callbacks, CallbackWarning, callbacks
@@ -41,6 +42,7 @@ __all__ = [
     "NativeError",
     "NoCudaError",
     "RecordingError",
+    "Report",
     "SchemaError",
     "Trace",
     "TraceError",
@@ -52,6 +54,7 @@ __all__ = [
     "profile",
     "range",
     "range_metrics",
+    "report",
     "step",
 ]
 
@@ -69,6 +72,8 @@ _LATER = {
     "load_ipython_extension": "cupti_etl.inprocess.magic",
     "range": "cupti_etl.inprocess.ranges",
     "range_metrics": "cupti_etl.inprocess.range_metrics",
+    "Report": "cupti_etl.analysis.report",
+    "report": "cupti_etl.analysis.report",
     "step": "cupti_etl.inprocess.ranges",
 }
 

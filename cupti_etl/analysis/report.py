@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.findings import Finding, about, find
@@ -17,16 +19,13 @@ from cupti_etl.analysis.notes import (
     outside,
     why_empty,
 )
-from cupti_etl.errors import EtlError
-from cupti_etl.progress import printable
+from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.choose import Scope
 from cupti_etl.queries.header import Query
-from cupti_etl.render.escape import markdown_text
-from cupti_etl.render.help import fitted
 from cupti_etl.render.narrow import Narrowing, narrow
+from cupti_etl.render.output import open_output
 from cupti_etl.render.table import Passed, Rows, Table, View, table
-from cupti_etl.render.text import markdown_lines, terminal_lines
-from cupti_etl.render.values import duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,8 +33,9 @@ if TYPE_CHECKING:
     from cupti_etl.api import Trace
 
 Row = Mapping[str, Any]
-_ROWS = 15
+ROWS = 15
 _TITLED = 4
+_FRAME = "width: 100%; height: 44rem; border: 0"
 # Of a chart that needs all rows: the others would be too narrow to be seen.
 _DRAWN = 5000
 # Columns of the timeline at its coarsest and at its finest.
@@ -158,9 +158,9 @@ class Timeline:
     steps: Sequence[Row]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
-    """What is written.
+    """What is written; a notebook shows it as a page, ``print`` as Markdown.
 
     Attributes:
         name: of the trace.
@@ -187,6 +187,37 @@ class Report:
     timeline: Timeline | None = None
     failed: Mapping[str, str] = field(default_factory=dict)
     lacks: Sequence[str] = ()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file: .html for a page with charts, .md for Markdown.
+
+        Raises:
+            UsageError: the suffix is another one, or the file cannot be written.
+        """
+        check_suffix(path := Path(path))
+        with open_output(path) as out:
+            out.write((self._page() if path.suffix == ".html" else str(self)).encode())
+
+    def _page(self) -> str:
+        from cupti_etl.analysis.html import html
+
+        return html(self)
+
+    def _repr_html_(self) -> str:
+        from html import escape  # slow to load
+
+        # The page has styles and a script of its own, which are none of the notebook's; without a
+        # base its links to its sections would be to the notebook.
+        page = self._page().replace("<head>", '<head><base href="about:srcdoc">', 1)
+        return f'<iframe srcdoc="{escape(page)}" style="{_FRAME}"></iframe>'
+
+    def __str__(self) -> str:
+        from cupti_etl.analysis.markdown import markdown
+
+        return markdown(self)
+
+    def __repr__(self) -> str:
+        return f"<Report of {self.name}, {len(self.findings)} findings>"
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -215,6 +246,29 @@ class Report:
             if not self._is_shown(each):
                 titles.setdefault(each.reason, []).append(each.title)
         return titles
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file that is not to be a page or Markdown.
+
+    Raises:
+        UsageError: its suffix is another one.
+    """
+    if path.suffix not in (".html", ".md"):
+        raise UsageError(f"{path} is neither .html nor .md", "choose one of these suffixes")
+
+
+def report(trace: Trace) -> Report:
+    """Where the time went and what could be saved, as ``cupti-etl report`` says it.
+
+    Of a whole trace, that is of its steps after the warm-up, where it has steps; of a part
+    (``trace.scope``), of that part.  It can be read when the trace is closed.
+    """
+    scope = Scope() if trace.says else trace.usual(Scope())
+    if not scope:
+        return build(trace)
+    with trace.part(scope) as part:
+        return build(part)
 
 
 def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) -> Report:
@@ -320,16 +374,16 @@ def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | No
     answer = trace.query(asked.query, **asked.params)
     # Of these, the first rows alone would be a false picture.
     is_whole = query.chart is not None and (query.chart.kind == "flame" or bool(query.chart.by))
-    most = _DRAWN if is_whole else _ROWS
+    most = _DRAWN if is_whole else ROWS
     rows = _Fetched(narrow(answer, Narrowing(asked.where, asked.sort, most + 1)))
     if not rows.count():
         return without_rows(why_empty(trace, query))
-    shown = table(rows, View(limit=_ROWS))
+    shown = table(rows, View(limit=ROWS))
     drawn = rows.fetched.to_pylist()[:most]
     labels = table(rows, View(wide=True, limit=most)) if is_whole else shown
     is_guess = query.topic == "steps" and any(guessed(trace))
     title = f"{asked.title} (guessed from kernels that repeat)" if is_guess else asked.title
-    return Section(title, query, command, shown, drawn[:_ROWS], drawn=drawn, labels=labels)
+    return Section(title, query, command, shown, drawn[:ROWS], drawn=drawn, labels=labels)
 
 
 def _timeline(trace: Trace) -> Timeline | None:
@@ -344,57 +398,3 @@ def _timeline(trace: Trace) -> Timeline | None:
     ]
     steps = sorted(trace.query("step"), key=lambda row: (row["gpu"], row["step"]))
     return Timeline(levels, steps[:_STEPS])
-
-
-def markdown(report: Report) -> str:
-    """The report as Markdown."""
-    return _page(report, markdown_text, markdown_lines, strong="**", code="`", before=" ")
-
-
-def terminal(report: Report) -> str:
-    """The report for a terminal: as Markdown, with tables that fit its width."""
-    return fitted(_page(report, printable, terminal_lines))
-
-
-def _page(
-    report: Report,
-    text: Callable[[str], str],
-    drawn: Callable[[Table], Iterable[str]],
-    strong: str = "",
-    code: str = "",
-    before: str = "\n  ",
-) -> str:
-    """The report as lines of text.
-
-    Args:
-        report: what is written.
-        text: makes words of a trace fit to be shown.
-        drawn: the lines of a table.
-        strong: stands around what matters most.
-        code: stands around commands.
-        before: stands between a finding and its command.
-    """
-    lines = [f"# {text(report.name)}", ""]
-    lines += [f"Part of the trace: {text(report.part)}.", ""] if report.part else []
-    lines += [f"Capture: {text(report.verdict)}.", ""]
-    for warning in report.warnings:
-        lines += [f"{strong}{text(warning)}{strong}", ""]
-    lines += ["## Findings", ""]
-    lines += [
-        f"{at}. {strong}{duration(each.saved_ns)}{strong}, {each.percent:.0f} % ({each.sure}):"
-        f" {text(each.text)}. To do: {text(each.advice)}.{before}{code}{each.command}{code}"
-        for at, each in enumerate(report.findings, start=1)
-    ]
-    lines += ["", report.says] if report.findings else [report.says]
-    for section in report.shown:
-        lines += ["", f"## {section.title}", "", f"{code}{section.command}{code}", ""]
-        if section.table is None:
-            lines.append(f"No rows: {text(section.reason)}")
-            continue
-        lines += drawn(section.table)
-        if section.table.more:
-            lines += ["", f"The first {_ROWS}; the command shows all."]
-    if report.empty:
-        lines += ["", "## Without rows", ""]
-        lines += [f"- {', '.join(titles)}: {text(why)}" for why, titles in report.empty.items()]
-    return "\n".join(lines) + "\n"

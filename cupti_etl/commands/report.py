@@ -10,7 +10,6 @@ import click
 
 from cupti_etl.commands._complete import files
 from cupti_etl.commands._scope import open_part, scope_options
-from cupti_etl.errors import UsageError
 from cupti_etl.progress import Line, say
 from cupti_etl.render.help import Command
 from cupti_etl.render.output import open_output, output_option
@@ -39,24 +38,21 @@ def command(
     file and loads nothing from the network. If a section fails, the report says so in its place,
     and the exit status is 1.
     """
-    if path is not None and path.suffix not in (".html", ".md"):
-        raise UsageError(f"{path} is neither .html nor .md", "choose one of these suffixes")
-    from cupti_etl.analysis.report import build, markdown, terminal
+    from cupti_etl.analysis.markdown import terminal
+    from cupti_etl.analysis.report import build, check_suffix
 
+    if path is not None:
+        check_suffix(path)
     with open_part(traces, scope, steady=True) as trace:
         line = Line()
         report = build(trace, lambda title: line.show(f"cupti-etl: {title}"))
         line.clear()
-    if path is not None and path.suffix == ".html":
-        from cupti_etl.analysis.html import html
-
-        text = html(report)
-    elif path is None and sys.stdout.isatty():
-        text = terminal(report)
+    if path is not None:
+        report.save(path)
     else:
-        text = markdown(report)
-    with open_output(path) as out:
-        out.write(text.encode())
+        text = terminal(report) if sys.stdout.isatty() else str(report)
+        with open_output(None) as out:
+            out.write(text.encode())
     for query, why in report.failed.items():
         say(f"cupti-etl: {query} could not be answered: {why}")
     if report.failed:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from cupti_etl.analysis.notes import losses
-from cupti_etl.analysis.report import build, markdown
+from cupti_etl.analysis.report import build
 from cupti_etl.errors import EtlError, UsageError, did_you_mean
 from cupti_etl.mcp.told import answer, section
 from cupti_etl.queries.catalog import library
@@ -181,7 +181,7 @@ class Tools:
         with self._limited() as running, self._opened.trace.lease() as whole:
             chosen = whole.usual(_scope(scope))
             with part_of(whole, chosen) as part, running.session(part) as session:
-                head, *texts = markdown(build(session)).split("\n## ")
+                head, *texts = str(build(session)).split("\n## ")
                 running.check()
         titles = [text.partition("\n")[0] for text in texts]
         if not title:

@@ -10,7 +10,7 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 import cupti_etl
-from cupti_etl.analysis.report import build, markdown
+from cupti_etl.analysis.report import build
 
 # Four samples of 1000 ns; a kernel fills two, a copy one, and one is idle.
 KERNEL = """
@@ -297,14 +297,14 @@ def test_a_timeline_does_not_fill_what_is_missing(trace: MakeTrace) -> None:
 
 @pytest.mark.slow
 def test_the_report_has_metrics_where_there_are_samples(trace: MakeTrace) -> None:
-    with_samples = markdown(build(trace_of(trace, levels(90, 80, 5, 10, 10))))
+    with_samples = str(build(trace_of(trace, levels(90, 80, 5, 10, 10))))
     assert "## What the hardware counters say" in with_samples
     assert "## What holds the kernels up" in with_samples
 
 
 @pytest.mark.slow
 def test_the_report_is_silent_about_metrics_without_samples(trace: MakeTrace) -> None:
-    assert "counters" not in markdown(build(trace(kernel=KERNEL)))
+    assert "counters" not in str(build(trace(kernel=KERNEL)))
 
 
 @pytest.mark.slow

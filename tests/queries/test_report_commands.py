@@ -14,6 +14,7 @@ from support.on_terminal import OnTerminal
 from support.opened_once import opened_once
 from support.trace import write_trace
 
+import cupti_etl
 from cupti_etl.analysis.report import SECTIONS
 from cupti_etl.cli import cli
 from cupti_etl.imports.run import import_traces
@@ -209,3 +210,46 @@ def test_of_steps_that_took_longer_the_longest_come_first(tmp_path: Path) -> Non
     ]
     assert '--where "is_outlier" --sort duration_ns:desc' in command
     assert [row.split("|")[1].strip() for row in rows[2:5]] == ["75", "71", "67"]
+
+
+def test_a_report_in_python_is_that_of_the_command(tmp_path: Path) -> None:
+    # Five steps, of which the first is a warm-up.
+    starts = [0, 9_000_000, 10_000_000, 11_000_000, 12_000_000]
+    markers = [
+        f"1 5 {n} {event} {at} {name}"
+        for n, start in enumerate(starts)
+        for event, at, name in (
+            ("start", start, f"step_{n}"),
+            ("end", start + 900_000, "-"),
+        )
+    ]
+    path = write_trace(
+        tmp_path / "run",
+        kernel="process_id device_id start_ns end_ns name correlation_id\n"
+        + "\n".join(f"1 0 {at + 100} {at + 400_100} k {n}" for n, at in enumerate(starts)),
+        api_call="process_id thread_id domain name correlation_id start_ns end_ns\n"
+        + "\n".join(
+            f"1 5 runtime cudaLaunchKernel {n} {at + 10} {at + 20}" for n, at in enumerate(starts)
+        ),
+        marker="process_id thread_id marker_id event timestamp_ns name\n" + "\n".join(markers),
+        device="process_id device_id\n1 0",
+        process="process_id pid\n1 10",
+    )
+    with cupti_etl.open(path) as trace:
+        report = cupti_etl.report(trace)
+        with trace.scope(steps=0) as part:
+            assert cupti_etl.report(part).part == "step 0"
+    assert "after the warm-up" in report.part
+    # The trace is closed, and it is all there.
+    for name in ("a.md", "a.html"):
+        report.save(tmp_path / name)
+        invoke("report", str(path), "-o", str(tmp_path / f"by-{name}"))
+        assert (tmp_path / name).read_text() == (tmp_path / f"by-{name}").read_text()
+    assert str(report) == (tmp_path / "a.md").read_text()
+    assert repr(report) == f"<Report of run, {len(report.findings)} findings>"
+    shown = report._repr_html_()
+    assert shown.startswith("<iframe srcdoc=")
+    assert "&lt;base href=&quot;about:srcdoc&quot;&gt;" in shown
+    assert "&lt;h1&gt;run&lt;/h1&gt;" in shown
+    with pytest.raises(cupti_etl.UsageError, match=r"neither .html nor .md"):
+        report.save(tmp_path / "a.pdf")

@@ -13,7 +13,7 @@ from support.command import etl
 from support.trace import assert_rows, write_trace
 
 import cupti_etl
-from cupti_etl.analysis.report import build, markdown
+from cupti_etl.analysis.report import build
 from cupti_etl.api import Trace
 from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
@@ -116,7 +116,7 @@ def test_ranks_processes_and_gpus_keep_their_numbers(trace) -> None:
 def test_each_process_has_its_times(trace) -> None:
     with trace(**TABLES, marker=MARKS) as whole, whole.scope(range="forward") as part:
         assert part.says == "in forward"
-        assert "Part of the trace: in forward;" in markdown(build(part))
+        assert "Part of the trace: in forward;" in str(build(part))
         assert_rows(
             part.sql("FROM gpu_interval ORDER BY gpu, start_ns"),
             "gpu start_ns end_ns\n 0 10 30\n 1 20 40",
