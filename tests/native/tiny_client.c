@@ -38,6 +38,8 @@ static int (*callback_name)(int, uint32_t, const char **);
 static int (*nvtx_initialize)(nvtx_get_export_table);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Buffers that the thread's flush has taken and not yet given are none of the last flush's. */
+static pthread_mutex_t flushing = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t kinds[KINDS], stride[KINDS], buffers, bytes, dropped, refused, requests;
 static uint64_t early_flush, bad_flush, lost_names;
 static int (*cupti_push)(const char *);
@@ -102,6 +104,7 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 
 static void report(void) {
     const char *last = getenv("TINY_LAST_FLUSH");
+    pthread_mutex_lock(&flushing);
     if (last == NULL || strcmp(last, "none") != 0)
         flush_all((uint32_t)setting("TINY_LAST_FLUSH", 1));
     size_t lost = 0;
@@ -142,7 +145,9 @@ static void *flush_now_and_then(void *unused) {
     long pause = setting("TINY_FLUSH_MS", 0);
     for (;;) {
         nanosleep(&(struct timespec){pause / 1000, pause % 1000 * 1000000}, NULL);
+        pthread_mutex_lock(&flushing);
         flush_all(0);
+        pthread_mutex_unlock(&flushing);
     }
     return unused;
 }

@@ -269,7 +269,7 @@ def test_kernels_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert names == ["name", "---", "sum<Add>", "sum<Mul>", "cutlass_80_gemm"]
     assert "| kernels | sum<Add> |" in text
     # A value that has its unit does not have it twice.
-    assert "| 40 ns | 44.4 % of kernel time" in text
+    assert "| 40 ns | 44.4 % of all" in text
 
 
 def test_causes_of_idle_time_are_parts_of_it(tmp_path: Path) -> None:
