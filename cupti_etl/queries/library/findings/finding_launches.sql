@@ -5,8 +5,8 @@
 --   which most of it was.
 -- requires: api_call, _busy_interval
 -- finding: waiting for launches (estimated)
--- advice: capture the work in a CUDA graph (if it is, in larger ones), compile it (torch.compile,
---   jax.jit), or launch fewer and larger kernels
+-- advice: capture the work in a CUDA graph (where it is in graphs already, in larger ones),
+--   compile it (torch.compile, jax.jit), or launch fewer and larger kernels
 -- shown: launch_bound
 -- label: kernel = kernel(kernel)
 WITH waits AS (
