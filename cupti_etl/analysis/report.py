@@ -217,7 +217,7 @@ class Report:
         return markdown(self)
 
     def __repr__(self) -> str:
-        return f"<Report of {self.name}, {len(self.findings)} findings>"
+        return f"<Report of {self.name}, findings: {len(self.findings)}>"
 
     @property
     def warnings(self) -> Iterator[str]:

@@ -246,7 +246,7 @@ def test_a_report_in_python_is_that_of_the_command(tmp_path: Path) -> None:
         invoke("report", str(path), "-o", str(tmp_path / f"by-{name}"))
         assert (tmp_path / name).read_text() == (tmp_path / f"by-{name}").read_text()
     assert str(report) == (tmp_path / "a.md").read_text()
-    assert repr(report) == f"<Report of run, {len(report.findings)} findings>"
+    assert repr(report) == f"<Report of run, findings: {len(report.findings)}>"
     shown = report._repr_html_()
     assert shown.startswith("<iframe srcdoc=")
     assert "&lt;base href=&quot;about:srcdoc&quot;&gt;" in shown

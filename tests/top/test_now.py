@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from support.growing import S, kernels, running
 from support.trace import add_part, as_table, write_manifest, write_part
 
+from cupti_etl.top import growing
 from cupti_etl.top.growing import Growing, Part
 from cupti_etl.top.reader import Reader
 
@@ -54,17 +55,22 @@ def test_what_comes_while_it_is_read_is_of_the_next_reading(
         assert (reading.now_ns, reading.gpus[0]["kernels_per_s"]) == (S, 10)
 
 
-def test_parts_of_one_roll_are_read_together(path: Path) -> None:
-    """They get their names one after the other."""
+def test_parts_of_one_roll_are_read_together(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They get their names one after the other: here, while the reader waits for that."""
     reader = Reader(path)
     reader.read()
     kernel, _ = roll(path, 1)
     write_manifest(path)
     hidden = kernel.rename(kernel.with_name(".hidden"))
-    timer = threading.Timer(0.05, hidden.rename, [kernel])
-    timer.start()
+    waited: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        hidden.rename(kernel)
+
+    monkeypatch.setattr(growing, "time", SimpleNamespace(sleep=wait))
     reading = reader.read()
-    timer.join()
+    assert len(waited) == 1
     assert (reading.now_ns, reading.gpus[0]["kernels_per_s"]) == (S, 10)
 
 
