@@ -180,7 +180,7 @@ def outside(trace: Trace) -> Iterator[str]:
 
 
 def lacking(trace: Trace, topics: Set[str]) -> Iterator[str]:
-    """Which work on GPUs answers of these topics lack, where that is much."""
+    """What answers of these topics lack: work on GPUs, where that is much, and page faults."""
     if not topics.isdisjoint(_BY_CALLS):
         for row in trace.query("_work_without_call"):
             if row["percent"] and row["percent"] >= _MUCH_PCT:
