@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from cupti_etl.errors import UsageError
-from cupti_etl.queries import part_sums
+from cupti_etl.queries import part_gaps, part_sums
 from cupti_etl.queries.catalog import Catalog
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Operator, Operators
@@ -44,7 +44,8 @@ class PartViews(Views):
         def ours() -> dict[str, Operator]:
             given = operators().items()
             found = {name: each for name, each in given if _will_do(catalog[name], each)}
-            return {**found, **part_sums.operators(catalog, choice, whole.need)}
+            sums = part_sums.operators(catalog, choice, whole.need)
+            return {**found, **sums, **part_gaps.operators(catalog, whole.need)}
 
         # What is given is of the whole, and chosen from it as all else.
         super().__init__(catalog, ours, replace(choice, given={}))

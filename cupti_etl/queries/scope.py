@@ -13,8 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from cupti_etl.queries.intervals import LEAST, MOST, Intervals
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import identifier, quoted
 
@@ -29,9 +31,6 @@ WHOLE = "memory"
 # Tables of the times that are asked, by process, by GPU and of all; and by process of its host.
 _OF_PROCESS, _OF_GPU, _OF_ALL = "_scope_process", "_scope_gpu", "_scope_time"
 _OF_HOST = "_scope_host"
-# Rows are compared with so many windows each, which takes no sorting of the rows.
-_FEW = 8
-_LEAST, _MOST = -(2**63), 2**63 - 1
 # Columns that count rows of the whole trace.
 _COUNTS = {"capture": ("row_counts",), "process": ("emitted", "stored")}
 
@@ -62,8 +61,8 @@ class Window:
         """The process, and the times as numbers."""
         return (
             self.process_id,
-            _LEAST if self.start_ns is None else self.start_ns,
-            _MOST if self.end_ns is None else self.end_ns,
+            LEAST if self.start_ns is None else self.start_ns,
+            MOST if self.end_ns is None else self.end_ns,
         )
 
 
@@ -152,8 +151,14 @@ class Choice:
 
     def begin(self, con: duckdb.DuckDBPyConnection) -> None:
         """Make what the views over the whole trace read, in the current database."""
+        for intervals in self._intervals.values():
+            intervals.make(con)
+
+    @cached_property
+    def _intervals(self) -> Mapping[str, Intervals]:
+        """The windows by what they are of; none if one condition for all rows will do."""
         if self._at_once() is not None:
-            return
+            return {}
         rows = [each.row for each in self.windows if each.is_some]
         hosts = [each.of_host or each for each in self.windows]
         gpus = [
@@ -165,10 +170,7 @@ class Choice:
         times = [(None, *row[1:]) for row in rows]
         of_hosts = [each.row for each in hosts if each.is_some]
         tables = ((_OF_PROCESS, rows), (_OF_HOST, of_hosts), (_OF_GPU, gpus), (_OF_ALL, times))
-        for name, of in tables:
-            con.execute(f"CREATE TABLE {name} (key BIGINT, start_ns BIGINT, end_ns BIGINT)")
-            if of:
-                con.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", list(_united(of)))
+        return {name: Intervals(name, of) for name, of in tables}
 
     def table(self, table: str) -> str:
         """A SELECT of what is chosen of a table."""
@@ -206,8 +208,8 @@ class Choice:
         """
         window = self._at_once()
         if window is not None:
-            low = _LEAST if window.start_ns is None else window.start_ns
-            high = _MOST if window.end_ns is None else window.end_ns
+            low = LEAST if window.start_ns is None else window.start_ns
+            high = MOST if window.end_ns is None else window.end_ns
             times = f"JOIN (SELECT {low} AS start_ns, {high} AS end_ns) AS times ON true"
         else:
             # Times of a process do not meet: the last that begins by then is the last of all.
@@ -230,31 +232,17 @@ class Choice:
             where = _starts(window, *by) if len(by) == 1 else _overlaps(window, *by[:2])
             return f"SELECT {_cut(by, window)} FROM {relation} WHERE {where}"
         if is_of_host:
-            times, key = _OF_HOST, "rows.process_id = times.key AND"
+            times, key = _OF_HOST, "process_id"
         # Without a row of device, nobody knows which number is of which process.
         elif "gpu" in columns and self.gpus:
-            times, key = _OF_GPU, "rows.gpu = times.key AND"
+            times, key = _OF_GPU, "gpu"
         elif "process_id" in columns:
-            times, key = _OF_PROCESS, "rows.process_id = times.key AND"
+            times, key = _OF_PROCESS, "process_id"
         else:
             times, key = _OF_ALL, ""
-        start = f"rows.{by[0]}"
-        if len(by) == 1 and len(self.windows) <= _FEW:
-            return (
-                f"SELECT rows.* FROM {relation} AS rows JOIN {times} AS times"
-                f" ON {key} {start} >= times.start_ns AND {start} < times.end_ns"
-            )
         if len(by) == 1:
-            return (
-                f"SELECT rows.* FROM {relation} AS rows ASOF JOIN {times} AS times"
-                f" ON {key} {start} >= times.start_ns WHERE {start} < times.end_ns"
-            )
-        end = f"rows.{by[1]}"
-        return (
-            f"SELECT {_cut(by)} FROM {relation} AS rows JOIN {times} AS times ON {key}"
-            f" {start} < times.end_ns"
-            f" AND (coalesce({end} > times.start_ns, true) OR {start} >= times.start_ns)"
-        )
+            return self._intervals[times].starting(relation, key, by[0])
+        return self._intervals[times].overlapping(relation, key, by[0], by[1], cut_at_times(*by))
 
     def _at_once(self) -> Window | None:
         """The window, if one condition for all rows will do."""
@@ -297,37 +285,27 @@ def _overlaps(window: Window, start: str, end: str) -> str:
     return " AND ".join(words) or "true"
 
 
-def _cut(by: Sequence[str], window: Window | None = None) -> str:
-    """The columns, with the times cut at the edges of a window, or of ``times``."""
-    rows = "" if window else "rows."
+def _cut(by: Sequence[str], window: Window) -> str:
+    """The columns, with the times cut at the edges of a window."""
     if len(by) == 1:
-        return f"{rows}*"
-    start, end = f"{rows}{by[0]}", f"{rows}{by[1]}"
-    if window is None:
-        low, high = "times.start_ns", "times.end_ns"
-    else:
-        low = str(_LEAST + 1 if window.start_ns is None else window.start_ns)
-        high = str(_MOST if window.end_ns is None else window.end_ns)
+        return "*"
+    low = LEAST + 1 if window.start_ns is None else window.start_ns
+    high = MOST if window.end_ns is None else window.end_ns
+    return f"* REPLACE ({_cut_times(by, by[0], by[1], str(low), str(high))})"
+
+
+def cut_at_times(*by: str) -> str:
+    """Columns of ``rows``, a begin, an end and the time between them, cut as ``times`` are."""
+    return _cut_times(by, f"rows.{by[0]}", f"rows.{by[1]}", "times.start_ns", "times.end_ns")
+
+
+def _cut_times(by: Sequence[str], start: str, end: str, low: str, high: str) -> str:
     # least() passes over NULL, and what has no known end shall have none here.
     begins = f"greatest({start}, {low})"
     ends = f"CASE WHEN {end} IS NOT NULL THEN least({end}, {high}) END"
     replaced = [f"{begins} AS {by[0]}", f"{ends} AS {by[1]}"]
     replaced += [f"{ends} - {begins} AS {name}" for name in by[2:]]
-    return f"{rows}* REPLACE ({', '.join(replaced)})"
-
-
-def _united(rows: Sequence[tuple[int | None, int, int]]) -> Iterator[tuple[int | None, int, int]]:
-    """Stretches of time of each key, without overlaps."""
-    last: tuple[int | None, int, int] | None = None
-    for key, start, end in sorted(rows, key=lambda row: (row[0] is None, row)):
-        if last and last[0] == key and start <= last[2]:
-            last = (key, last[1], max(last[2], end))
-            continue
-        if last:
-            yield last
-        last = (key, start, end)
-    if last:
-        yield last
+    return ", ".join(replaced)
 
 
 def _list(words: Sequence[str] | Iterator[str] | map[str]) -> str:
