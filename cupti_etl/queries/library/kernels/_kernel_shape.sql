@@ -30,8 +30,7 @@
 WITH shapes AS MATERIALIZED (
     SELECT row_number() OVER () AS shape,
            name, grid_x, grid_y, grid_z, block_x, block_y, block_z, count(*) AS calls,
-           median(end_ns - start_ns) AS p50_ns,
-           quantile_cont(end_ns - start_ns, [0.9, 0.99, 0.999]) AS tail,
+           quantile_cont(end_ns - start_ns, [0.5, 0.9, 0.99, 0.999]) AS tail, tail[1] AS p50_ns,
            mad(end_ns - start_ns) AS mad_ns, max(end_ns - start_ns) AS max_ns,
            arg_max({'start_ns': start_ns, 'stream_id': stream_id, 'context_id': context_id,
                     'device_id': device_id, 'process_id': process_id,
@@ -53,7 +52,7 @@ beyond AS (
         AND shapes.block_y IS NOT DISTINCT FROM kernel.block_y
         AND shapes.block_z IS NOT DISTINCT FROM kernel.block_z
     LEFT JOIN gpu ON gpu.process_id = kernel.process_id AND gpu.device_id = kernel.device_id
-    WHERE end_ns - start_ns > 2 * p50_ns AND tail[1] <= 2 * p50_ns
+    WHERE end_ns - start_ns > 2 * p50_ns AND tail[2] <= 2 * p50_ns
     GROUP BY shape, gpu
 ),
 lost AS (
@@ -82,7 +81,7 @@ before AS (
 )
 SELECT coalesce(names.short, shapes.name) AS name,
        shapes.grid_x || 'x' || shapes.grid_y || 'x' || shapes.grid_z AS grid, calls, p50_ns,
-       tail[1] AS p90_ns, tail[2] AS p99_ns, tail[3] AS p999_ns, mad_ns, max_ns,
+       tail[2] AS p90_ns, tail[3] AS p99_ns, tail[4] AS p999_ns, mad_ns, max_ns,
        slow_gpus, lost_ns, worst.start_ns AS worst_start_ns,
        worst.stream_id AS worst_stream_id, worst.correlation_id AS worst_correlation_id,
        coalesce(others.short, before.previous) AS previous_name, worst.process_id AS process_id,

@@ -22,25 +22,37 @@
 --   releases BIGINT [releases]: How many.
 --   released_bytes BIGINT [bytes]: Their sizes.
 --   most_bytes BIGINT [bytes]: The largest balance of the two.
-WITH operations AS (
-    SELECT _alike_path.path, around.around_id, done.process_id, done.device_id, done.memory_kind,
+WITH paths AS MATERIALIZED (
+    -- Paths can be long, and are many times as many as there are different ones.
+    SELECT path, min(range_id) AS path_id FROM _alike_path GROUP BY path
+),
+placed AS MATERIALIZED (
+    SELECT range_id, path_id FROM _alike_path JOIN paths USING (path)
+),
+operations AS (
+    SELECT path_id, around.around_id, done.process_id, done.device_id, done.memory_kind,
            done.operation, done.bytes,
            sum(CASE done.operation WHEN 'allocation' THEN done.bytes ELSE -done.bytes END) OVER (
-               PARTITION BY _alike_path.path, done.process_id, done.device_id, done.memory_kind
+               PARTITION BY path_id, done.process_id, done.device_id, done.memory_kind
                ORDER BY done.timestamp_ns, done.operation
            ) AS balance
     FROM memory_operation AS done
     JOIN _range_around AS around ON around.range_id = done.range_id
-    JOIN _alike_path ON _alike_path.range_id = around.around_id
+    JOIN placed ON placed.range_id = around.around_id
+),
+sums AS (
+    SELECT path_id, process_id, device_id, memory_kind, count(DISTINCT around_id) AS ranges,
+           count(*) FILTER (WHERE operation = 'allocation') AS allocations,
+           TRY_CAST(coalesce(sum(bytes) FILTER (WHERE operation = 'allocation'), 0) AS BIGINT)
+               AS allocated_bytes,
+           count(*) FILTER (WHERE operation = 'release') AS releases,
+           TRY_CAST(coalesce(sum(bytes) FILTER (WHERE operation = 'release'), 0) AS BIGINT)
+               AS released_bytes,
+           TRY_CAST(greatest(max(balance), 0) AS BIGINT) AS most_bytes
+    FROM operations
+    GROUP BY path_id, process_id, device_id, memory_kind
 )
-SELECT path, process_id, device_id, memory_kind, count(DISTINCT around_id) AS ranges,
-       count(*) FILTER (WHERE operation = 'allocation') AS allocations,
-       TRY_CAST(coalesce(sum(bytes) FILTER (WHERE operation = 'allocation'), 0) AS BIGINT)
-           AS allocated_bytes,
-       count(*) FILTER (WHERE operation = 'release') AS releases,
-       TRY_CAST(coalesce(sum(bytes) FILTER (WHERE operation = 'release'), 0) AS BIGINT)
-           AS released_bytes,
-       TRY_CAST(greatest(max(balance), 0) AS BIGINT) AS most_bytes
-FROM operations
-GROUP BY path, process_id, device_id, memory_kind
+SELECT path, sums.* EXCLUDE (path_id)
+FROM sums
+JOIN paths USING (path_id)
 ORDER BY allocated_bytes DESC, path, process_id, device_id, memory_kind

@@ -120,14 +120,12 @@ events AS (
 ),
 -- What each of a pair does. A thread that waits for autograd does nodes for the same backward pass.
 moves AS (
-    SELECT pairs.*, at_ns, id, asking_range_id, called_ns, events.thread_id = waiter AS is_waiter,
+    SELECT pairs.* EXCLUDE (one), at_ns, id, asking_range_id, called_ns, one = waiter AS is_waiter,
            is_waiter AND is_autograd AND at_ns <= coalesce(nodes.end_ns, at_ns - 1) AS is_node,
            CASE WHEN is_node AND at_ns < nodes.end_ns AND turn IS NOT NULL THEN around
                 ELSE turn END AS turn
-    FROM pairs
-    JOIN events
-        ON events.process_id = pairs.process_id
-        AND events.thread_id IN (pairs.thread_id, pairs.waiter)
+    FROM (SELECT *, unnest([thread_id, waiter]) AS one FROM pairs) AS pairs
+    JOIN events ON events.process_id = pairs.process_id AND events.thread_id = pairs.one
     ASOF LEFT JOIN nodes
         ON nodes.process_id = events.process_id
         AND nodes.thread_id = events.thread_id

@@ -4,6 +4,7 @@
 --   most of which lies in gaps of the GPU in which the host is to blame (all but queued_ns of
 --   _gap_cause), of all threads together. Copies for which their call waits are left out: they are
 --   waits.
+-- materialized: Made once for an opened trace, as it looks at all calls.
 -- lookup: _host_span, _blocking_copy
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.

@@ -9,6 +9,7 @@
 --   read what was compiled before. Ranges are alike whose names, and those around them, differ in
 --   numbers alone. Of those with more than half of the time of a state, the innermost; a step is
 --   none, as all is in steps. Of compiling, the name in _compile_range with most of it.
+-- materialized: Made once for an opened trace, as several findings read it.
 -- lookup: api_call
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
