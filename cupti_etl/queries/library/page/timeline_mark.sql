@@ -24,14 +24,30 @@
 --   value DOUBLE: Of samples, the mean over their time; NULL for others.
 SELECT lane, depth, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
        CASE WHEN sum(items) = 1 THEN any_value(label) END AS label,
-       arg_max(category, busy_ns) AS category, TRY_CAST(sum(items) AS BIGINT) AS items,
+       arg_max(category, (busy_ns, category)) AS category, TRY_CAST(sum(items) AS BIGINT) AS items,
        TRY_CAST(least(sum(busy_ns), max(end_ns) - min(start_ns)) AS BIGINT) AS busy_ns,
        sum(weighted) / nullif(sum(busy_ns), 0) AS value
-FROM _timeline_density
--- As an expression of the parameters alone, so that only rows of the level are read.
-WHERE level = CASE WHEN bucket_ns <= 4096 THEN -1
-                   ELSE least(greatest(ceil((log2(bucket_ns) - 13) / 2), 0), 12)::INTEGER END
-    AND start_ns < coalesce(to_ns, 9223372036854775807) AND end_ns >= from_ns
+FROM (
+    FROM _timeline_density
+    -- As an expression of the parameters alone, so that only rows of the level are read.
+    WHERE level = CASE WHEN bucket_ns <= 4096 THEN -1
+                       ELSE least(greatest(ceil((log2(bucket_ns) - 13) / 2), 0), 12)::INTEGER END
+    UNION ALL BY NAME
+    -- Levels 0 and 1 are counted here, in whole buckets: what is in one began in it.
+    SELECT lane, depth, category, bucket, min(start_ns) AS start_ns, max(end_ns) AS end_ns,
+           any_value(label) AS label, count(*) AS items, sum(end_ns - start_ns) AS busy_ns,
+           sum(value * (end_ns - start_ns)) AS weighted
+    FROM (
+        SELECT *, start_ns // CASE WHEN bucket_ns <= 8192 THEN 16384 ELSE 65536 END AS bucket
+        FROM _timeline_item
+        WHERE level <= CASE WHEN bucket_ns <= 4096 THEN -1 WHEN bucket_ns <= 8192 THEN 0
+                            WHEN bucket_ns <= 32768 THEN 1 ELSE -1 END
+            AND start_ns < least(coalesce(to_ns, 1::BIGINT << 62), 1::BIGINT << 62) + 65536
+            AND start_ns >= greatest(from_ns, 0) - 131072
+    )
+    GROUP BY lane, depth, category, bucket
+)
+WHERE start_ns < coalesce(to_ns, 9223372036854775807) AND end_ns >= from_ns
 GROUP BY lane, depth, bucket
 UNION ALL
 SELECT lane, depth, start_ns, end_ns, label, category, 1, end_ns - start_ns, value
