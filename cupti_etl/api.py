@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from cupti_etl.queries.choose import Scope, choose, has_steady_steps
 from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.derived import DERIVED
+from cupti_etl.queries.index import Indexed, Worker, compute, order, shared_settings
 from cupti_etl.queries.lent_parts import LentParts
 from cupti_etl.queries.materialize import Operator
 from cupti_etl.queries.opening import check_version, in_order
@@ -83,21 +84,6 @@ def open_for_strangers(paths: Iterable[Given], settings: Mapping[str, str]) -> T
         TraceError, UsageError: as of ``open``.
     """
     return Trace(tuple(expand(paths)), confined=True, settings=settings, is_for_strangers=True)
-
-
-@dataclass(frozen=True)
-class Indexed:
-    """What ``Trace.index`` did.
-
-    Attributes:
-        queries: how many are computed now.
-        bytes: of the folder ``derived``.
-        refused: why nothing was computed; "" if it was.
-    """
-
-    queries: int
-    bytes: int
-    refused: str
 
 
 class Trace:
@@ -357,12 +343,21 @@ class Trace:
         """
         connection = self._connection
         refused = connection.attempt(lambda: connection.views.refusal(connection.con))
-        names = [] if refused else [query.name for query in library() if query.materialized]
-        for name in names:
-            self.sql(f"FROM {name}")
+        queries = {} if refused else order(library(), _operators())
+        if queries:
+            (has,) = self.sql(
+                "SELECT current_setting('threads') AS threads,"
+                " current_setting('memory_limit') AS memory_limit"
+            )
+            with ExitStack() as opened:
+                workers = []
+                for each in shared_settings(**has):
+                    one = Trace(self._given, self._confined, None, {**self.settings, **each})
+                    workers.append(Worker(opened.enter_context(one).sql, one._connection.stop))
+                compute(queries, workers, self._told or (lambda name: None))
         folder = self.path / DERIVED
         size = 0 if refused else sum(file.stat().st_size for file in folder.glob("*/*"))
-        return Indexed(len(names), size, refused)
+        return Indexed(len(queries), size, refused)
 
     def close(self) -> None:
         """Let go of everything; results that are still being read fail."""

@@ -83,6 +83,11 @@ class Connection:
         self._in_transaction = is_inside
         return found
 
+    def stop(self) -> None:
+        """Stop what is being made for a statement, from another thread."""
+        if making := self.views.making:
+            making.interrupt()
+
     def show_tables(self) -> str:
         """What SHOW TABLES means: what can be asked, and what was created here."""
         names = ", ".join(f"({quoted(name)})" for name in self.views.names())

@@ -77,6 +77,7 @@ class Views:
         self._state: State = ()
         self._parts: dict[str, State] = {}
         self._turn = 0  # how often something was made for a statement
+        self.making: duckdb.DuckDBPyConnection | None = None  # where that runs
         # A hint: where it is wrong, the binder says so.
         self._made: set[str] = set()
         self._materialized = Materialized(
@@ -148,12 +149,11 @@ class Views:
 
         It may have made just that, and to make it again would take away what others read.
         """
-        with self._lock, self.cursor(con) as beside:
-            if self._turn != turn:
-                return False
-            self._make(beside, name)
-            self._turn += 1
-            return True
+        with self._lock, self.cursor(con) as self.making:
+            if is_first := self._turn == turn:
+                self._make(self.making, name)
+                self._turn += 1
+            return is_first
 
     def _make_inside(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         """Make something in a transaction, which sees what was made in it and before it began.
