@@ -20,6 +20,7 @@ from cupti_etl.errors import (
 )
 
 if TYPE_CHECKING:
+    from cupti_etl.analysis.diff import Diff, diff
     from cupti_etl.analysis.report import Report, report
     from cupti_etl.api import Trace, open
     from cupti_etl.inprocess.callback_event import CallbackEvent
@@ -38,6 +39,7 @@ __all__ = [
     "Capture",
     "CaptureError",
     "CaptureWarning",
+    "Diff",
     "EtlError",
     "NativeError",
     "NoCudaError",
@@ -50,6 +52,7 @@ __all__ = [
     "__version__",
     "callbacks",
     "capture",
+    "diff",
     "open",
     "profile",
     "range",
@@ -72,6 +75,8 @@ _LATER = {
     "load_ipython_extension": "cupti_etl.inprocess.magic",
     "range": "cupti_etl.inprocess.ranges",
     "range_metrics": "cupti_etl.inprocess.range_metrics",
+    "Diff": "cupti_etl.analysis.diff",
+    "diff": "cupti_etl.analysis.diff",
     "Report": "cupti_etl.analysis.report",
     "report": "cupti_etl.analysis.report",
     "step": "cupti_etl.inprocess.ranges",

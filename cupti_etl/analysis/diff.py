@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.analysis.document import Document
 from cupti_etl.analysis.gpu_work import SMALLEST, Work, works
 from cupti_etl.analysis.matching import match
 from cupti_etl.analysis.notes import failed_calls
@@ -20,18 +22,18 @@ from cupti_etl.analysis.step_parts import SUBJECT as STEP_PART
 from cupti_etl.analysis.step_parts import step_parts
 from cupti_etl.analysis.verdict import VERDICTS, doubted, judge_compute, judged, overall
 from cupti_etl.errors import UsageError
+from cupti_etl.queries.choose import Scope
 from cupti_etl.queries.compare import Compared, Key, Run, compared
 from cupti_etl.queries.header import Chart, Label
 from cupti_etl.render.columns import Shape, shape
-from cupti_etl.render.sections import Section
+from cupti_etl.render.sections import Section, html_page, markdown_page
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cupti_etl.api import Trace
-    from cupti_etl.queries.choose import Scope
 
-__all__ = ["VERDICTS", "Diff", "comparable", "diff"]
+__all__ = ["VERDICTS", "Diff", "comparable", "diff", "diff_as_given"]
 
 # They are compared where all runs have them, as they add to the GPU time.
 _PYTORCH = ("module", "operator")
@@ -93,9 +95,9 @@ _SECTIONS = (
 _ORDER = [subject for _, subjects, _ in _SECTIONS for subject in subjects]
 
 
-@dataclass(frozen=True)
-class Diff:
-    """What changed from some runs to others.
+@dataclass(frozen=True, repr=False)
+class Diff(Document):
+    """What changed from some runs to others; a notebook shows it as a page.
 
     Attributes:
         table: a row for each step loop, for each part of its steps (they add to the change of the
@@ -113,12 +115,16 @@ class Diff:
         verdict: one of ``VERDICTS`` for the whole run.
         why: the verdict in a sentence.
         note: what the reader must know to believe it; "" where there is nothing.
+        title: the names of the runs.
+        part: what part of them is compared, in words; "" for all.
     """
 
     table: pa.Table
     verdict: str
     why: str
     note: str = ""
+    title: str = ""
+    part: str = ""
 
     @property
     def said(self) -> list[str]:
@@ -138,13 +144,49 @@ class Diff:
                 form = Shape(columns, label, wanted, is_known=True, chart=_CHART)
                 yield Section(title, self.table.take(numbers), form)
 
+    def page(self) -> str:
+        """As a page of HTML with tables that needs nothing else."""
+        return html_page(self.title, self._lines, self.sections())
+
+    def __str__(self) -> str:
+        return markdown_page(self.title, self._lines, self.sections())
+
+    def __repr__(self) -> str:
+        return f"<Diff of {self.title}: {self.verdict}>"
+
+    @property
+    def _lines(self) -> list[str]:
+        return [*self.said, *([f"part of the traces: {self.part}"] if self.part else [])]
+
 
 def diff(
     before: Trace | Sequence[Trace],
     after: Trace | Sequence[Trace],
     min_effect: float | None = None,
 ) -> Diff:
-    """Compare runs.
+    """What changed from a run, or several, to others, as ``cupti-etl diff`` says it.
+
+    Of whole traces, that is of their steps after the warm-up, if all have steps; parts
+    (``trace.scope``) are compared as they are.  It can be read when the traces are closed.
+
+    Args, and what is raised: as of ``diff_as_given``.
+    """
+    sides = _sides(before, after)
+    everyone = [trace for side in sides for trace in side]
+    if any(trace.says for trace in everyone):
+        return diff_as_given(*sides, min_effect)
+    scope = comparable(everyone, Scope())
+    with ExitStack() as stack:
+        olds, news = ([stack.enter_context(each.part(scope)) for each in side] for side in sides)
+        return diff_as_given(olds, news, min_effect)
+
+
+def diff_as_given(
+    before: Trace | Sequence[Trace],
+    after: Trace | Sequence[Trace],
+    min_effect: float | None = None,
+) -> Diff:
+    """Compare runs, or parts of them, as they are.
 
     Args:
         before: the run to compare with, or several equal ones.
@@ -156,11 +198,7 @@ def diff(
         UsageError: ``min_effect`` is not between 0 and 1, or a side has no run.
         TraceError: a trace cannot be read.
     """
-    olds, news = (
-        list(given) if isinstance(given, Sequence) else [given] for given in (before, after)
-    )
-    if not olds or not news:
-        raise UsageError("there is no run to compare", "give one before and one after")
+    olds, news = _sides(before, after)
     is_several = len(olds) + len(news) > 2
     smallest = SMALLEST if min_effect is None else min_effect
     if min_effect is None:
@@ -197,7 +235,25 @@ def diff(
         if not is_several:
             row.update({name: _whole(row[name]) for name in _WHOLE})
     columns = {name: [row.get(name) for row in rows] for name in _COLUMNS} if rows else {}
-    return Diff(pa.table(columns), verdict, why, note)
+    titles = (", ".join(dict.fromkeys(each.path.name for each in side)) for side in (news, olds))
+    part = "; ".join(dict.fromkeys(each.says for each in (*olds, *news) if each.says))
+    return Diff(pa.table(columns), verdict, why, note, " compared with ".join(titles), part)
+
+
+def _sides(
+    before: Trace | Sequence[Trace], after: Trace | Sequence[Trace]
+) -> tuple[list[Trace], list[Trace]]:
+    """The runs of each side.
+
+    Raises:
+        UsageError: one has none.
+    """
+    olds, news = (
+        list(given) if isinstance(given, Sequence) else [given] for given in (before, after)
+    )
+    if not olds or not news:
+        raise UsageError("there is no run to compare", "give one before and one after")
+    return olds, news
 
 
 def comparable(traces: Sequence[Trace], scope: Scope) -> Scope:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.analysis.document import Document
 from cupti_etl.analysis.findings import Finding, about, find
 from cupti_etl.analysis.notes import (
     OF_FINDINGS,
@@ -19,12 +18,11 @@ from cupti_etl.analysis.notes import (
     outside,
     why_empty,
 )
-from cupti_etl.errors import EtlError, UsageError
+from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope
 from cupti_etl.queries.header import Query
 from cupti_etl.render.narrow import Narrowing, narrow
-from cupti_etl.render.output import open_output
 from cupti_etl.render.table import Passed, Rows, Table, View, table
 
 if TYPE_CHECKING:
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 ROWS = 15
 _TITLED = 4
-_FRAME = "width: 100%; height: 44rem; border: 0"
 # Of a chart that needs all rows: the others would be too narrow to be seen.
 _DRAWN = 5000
 # Columns of the timeline at its coarsest and at its finest.
@@ -159,7 +156,7 @@ class Timeline:
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
+class Report(Document):
     """What is written; a notebook shows it as a page, ``print`` as Markdown.
 
     Attributes:
@@ -188,28 +185,11 @@ class Report:
     failed: Mapping[str, str] = field(default_factory=dict)
     lacks: Sequence[str] = ()
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file: .html for a page with charts, .md for Markdown.
-
-        Raises:
-            UsageError: the suffix is another one, or the file cannot be written.
-        """
-        check_suffix(path := Path(path))
-        with open_output(path) as out:
-            out.write((self._page() if path.suffix == ".html" else str(self)).encode())
-
-    def _page(self) -> str:
+    def page(self) -> str:
+        """As a page of HTML with charts that needs nothing else."""
         from cupti_etl.analysis.html import html
 
         return html(self)
-
-    def _repr_html_(self) -> str:
-        from html import escape  # slow to load
-
-        # The page has styles and a script of its own, which are none of the notebook's; without a
-        # base its links to its sections would be to the notebook.
-        page = self._page().replace("<head>", '<head><base href="about:srcdoc">', 1)
-        return f'<iframe srcdoc="{escape(page)}" style="{_FRAME}"></iframe>'
 
     def __str__(self) -> str:
         from cupti_etl.analysis.markdown import markdown
@@ -246,16 +226,6 @@ class Report:
             if not self._is_shown(each):
                 titles.setdefault(each.reason, []).append(each.title)
         return titles
-
-
-def check_suffix(path: Path) -> None:
-    """Refuse a file that is not to be a page or Markdown.
-
-    Raises:
-        UsageError: its suffix is another one.
-    """
-    if path.suffix not in (".html", ".md"):
-        raise UsageError(f"{path} is neither .html nor .md", "choose one of these suffixes")
 
 
 def report(trace: Trace) -> Report:

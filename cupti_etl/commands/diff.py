@@ -94,7 +94,7 @@ def command(
     are no steps. GPUs of the same rank are compared; without ranks, those with the most similar
     kernels.
     """
-    from cupti_etl.analysis.diff import comparable, diff
+    from cupti_etl.analysis.diff import comparable, diff_as_given
     from cupti_etl.render.sections import write_sections
 
     names = [(before, *more_before), (after, *more_after)]
@@ -111,7 +111,7 @@ def command(
         wholes = [[opened(name) for name in side] for side in names]
         usual = comparable([*wholes[0], *wholes[1]], scope)
         olds, news = ([part(whole) for whole in side] for side in wholes)
-        found = diff(olds, news, min_effect)
+        found = diff_as_given(olds, news, min_effect)
     title = " compared with ".join(", ".join(side) for side in reversed(names))
     write_sections(title, found.said, found.sections(), found.table, output)
     for line in found.said:

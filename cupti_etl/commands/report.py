@@ -38,8 +38,9 @@ def command(
     file and loads nothing from the network. If a section fails, the report says so in its place,
     and the exit status is 1.
     """
+    from cupti_etl.analysis.document import check_suffix
     from cupti_etl.analysis.markdown import terminal
-    from cupti_etl.analysis.report import build, check_suffix
+    from cupti_etl.analysis.report import build
 
     if path is not None:
         check_suffix(path)

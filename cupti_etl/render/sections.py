@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, BinaryIO
 from cupti_etl.progress import say
 from cupti_etl.render.escape import markdown_text
 from cupti_etl.render.html import page_html
-from cupti_etl.render.narrow import narrow
+from cupti_etl.render.narrow import Narrowing, narrow
 from cupti_etl.render.output import InMemory, Output, open_output, write
-from cupti_etl.render.table import table
+from cupti_etl.render.table import View, table
 from cupti_etl.render.text import drawn, markdown_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cupti_etl.render.columns import Shape
-    from cupti_etl.render.table import Rows, View
+    from cupti_etl.render.table import Rows
 
 # Rows of a section, where nobody says how many.
 _ROWS = 15
+_VIEW, _ALL = View(limit=_ROWS), Narrowing()
 
 
 @dataclass(frozen=True)
@@ -65,31 +66,48 @@ def write_sections(
     view = output.view
     if not output.all_rows and output.rows.limit is None:
         view = replace(view, limit=_ROWS)
-    parts = [
-        (each.title, narrow(InMemory(each.table, each.form), output.rows)) for each in sections
-    ]
-    parts = [(heading, rows) for heading, rows in parts if rows.count()]
     with open_output(output.path) as out:
-        if output.chosen == "html":
-            out.write(page_html(title, said, parts, view).encode())
-        elif output.chosen == "markdown":
-            out.write(_markdown(title, said, parts, view).encode())
+        if output.chosen == "table":
+            _text(_parts(sections, output.rows), view, output, out)
         else:
-            _text(parts, view, output, out)
+            page = html_page if output.chosen == "html" else markdown_page
+            out.write(page(title, said, sections, view, output.rows).encode())
 
 
-def _markdown(
-    title: str, said: Sequence[str], parts: Iterable[tuple[str, Rows]], view: View
+def html_page(
+    title: str,
+    said: Sequence[str],
+    sections: Iterable[Section],
+    view: View = _VIEW,
+    rows: Narrowing = _ALL,
 ) -> str:
+    """Sections as a page of HTML; the arguments are as of ``write_sections``."""
+    return page_html(title, said, _parts(sections, rows), view)
+
+
+def markdown_page(
+    title: str,
+    said: Sequence[str],
+    sections: Iterable[Section],
+    view: View = _VIEW,
+    rows: Narrowing = _ALL,
+) -> str:
+    """Sections as Markdown; the arguments are as of ``write_sections``."""
     lines = [f"# {markdown_text(title)}"]
     for line in said:
         lines += ["", markdown_text(line)]
-    for heading, rows in parts:
-        shown = table(rows, view)
+    for heading, part in _parts(sections, rows):
+        shown = table(part, view)
         lines += ["", f"## {markdown_text(heading)}", "", *markdown_lines(shown)]
         if shown.more:
             lines += ["", f"{shown.more:,} more: --limit N, --all"]
     return "\n".join(lines) + "\n"
+
+
+def _parts(sections: Iterable[Section], rows: Narrowing) -> list[tuple[str, Rows]]:
+    """Titles, and the rows that are asked of each; those without any are left out."""
+    parts = [(each.title, narrow(InMemory(each.table, each.form), rows)) for each in sections]
+    return [(title, part) for title, part in parts if part.count()]
 
 
 def _text(parts: Iterable[tuple[str, Rows]], view: View, output: Output, out: BinaryIO) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from cupti_etl.analysis.diff import comparable, diff
+from cupti_etl.analysis.diff import comparable, diff_as_given
 from cupti_etl.analysis.findings import find, none
 from cupti_etl.api import Trace
 from cupti_etl.api import open as open_trace
@@ -84,7 +84,7 @@ def compared_rows(paths: Sequence[Path], asked: Asked, running: Running) -> Iter
         scope = comparable(traces, Scope())
         parts = [stack.enter_context(part_of(trace, scope)) for trace in traces]
         before, after = (stack.enter_context(running.session(part)) for part in parts)
-        found = diff(before, after)
+        found = diff_as_given(before, after)
         says = "; ".join(f"{part.path.name}: {part.says}" for part in parts if part.says)
         rows = InMemory(found.table.select(_COMPARED) if found.table.num_rows else found.table)
         command = f"cupti-etl diff {shlex.join(path.name for path in paths)}"

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from cupti_etl.analysis.diff import comparable, diff
+from cupti_etl.analysis.diff import comparable, diff_as_given
 from cupti_etl.analysis.verdict import MORE
 from cupti_etl.api import Scope, Trace
 from cupti_etl.api import open as open_trace
@@ -86,7 +86,7 @@ class Baseline:
                 [stack.enter_context(each.part(scope)) if scope else each for each in side]
                 for side in (olds, news)
             )
-            found = diff(olds, news, min_effect)
+            found = diff_as_given(olds, news, min_effect)
         return Outcome(
             found.verdict, found.why, found.note.replace(MORE, "--cupti-etl-add adds runs")
         )

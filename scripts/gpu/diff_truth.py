@@ -86,7 +86,7 @@ def capture_all(work: Path, kind: str, runs: int, slow: int) -> None:
 def compare(pair: tuple[Path, Path]) -> dict[str, Any]:
     """What diff says of two traces, as its command does."""
     import cupti_etl
-    from cupti_etl.analysis.diff import diff
+    from cupti_etl.analysis.diff import diff_as_given
 
     with (
         cupti_etl.open(pair[0]) as one,
@@ -94,7 +94,7 @@ def compare(pair: tuple[Path, Path]) -> dict[str, Any]:
         one.scope(steps="steady") as base,
         other.scope(steps="steady") as changed,
     ):
-        found = diff(base, changed)
+        found = diff_as_given(base, changed)
     rows = found.table.to_pylist()
     (step,) = [row for row in rows if row["subject"] == "step"]
     parts = sum(row["change_ns"] for row in rows if row["subject"] == "step part")

@@ -10,7 +10,7 @@ from support.opened_once import Opened
 from support.trace import write_trace
 
 import cupti_etl
-from cupti_etl.analysis.diff import Diff, diff
+from cupti_etl.analysis.diff import Diff, diff_as_given
 from cupti_etl.cli import cli
 
 pytestmark = pytest.mark.slow
@@ -45,7 +45,7 @@ def run(folder: Path, *loops: Loop) -> Path:
 
 def compare(base: Path, other: Path) -> tuple[Diff, dict[str, str]]:
     with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
-        found = diff(before, after)
+        found = diff_as_given(before, after)
     rows = found.table.to_pylist()
     return found, {row["name"]: row["verdict"] for row in rows if row["subject"] == "step"}
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 import pytest
 from support.trace import MakeTrace
 
-from cupti_etl.analysis.diff import diff
+from cupti_etl.analysis.diff import diff_as_given
 
 ROUNDS = 6
 
@@ -51,7 +51,7 @@ def model(linear_ns: int, backward_ns: int, loose_ns: int) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_parts_add_to_the_change_of_gpu_time(trace: MakeTrace) -> None:
-    found = diff(trace(**model(100, 200, 50)), trace(**model(100, 260, 40)))
+    found = diff_as_given(trace(**model(100, 200, 50)), trace(**model(100, 260, 40)))
     changes: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for row in found.table.to_pylist():
         changes[row["subject"]][row["name"]] = row["change_ns"]
@@ -80,5 +80,5 @@ def test_parts_add_to_the_change_of_gpu_time(trace: MakeTrace) -> None:
 def test_what_one_run_only_has_of_pytorch_is_not_compared(trace: MakeTrace) -> None:
     whole = model(100, 200, 50)
     bare = {name: rows for name, rows in whole.items() if name not in ("marker", "argument")}
-    found = diff(trace(**whole), trace(**bare))
+    found = diff_as_given(trace(**whole), trace(**bare))
     assert {row["subject"] for row in found.table.to_pylist()} == {"kernel"}

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from support.trace import write_trace
 
-from cupti_etl.analysis.diff import Diff, diff
+from cupti_etl.analysis.diff import Diff, diff_as_given
 from cupti_etl.analysis.spread import Piece, corrected, over_runs, t_quantile
 from cupti_etl.analysis.verdict import judged
 from cupti_etl.api import Trace
@@ -57,7 +57,7 @@ def runs(folder: Path, seed: int, count: int, spread: float, slower: float = 0.0
 @pytest.fixture
 def compare(open_once: Callable[[Path], Trace]) -> Compare:
     """Compares runs, each of which is opened once."""
-    return lambda *sides: diff(*([open_once(path) for path in side] for side in sides))
+    return lambda *sides: diff_as_given(*([open_once(path) for path in side] for side in sides))
 
 
 @pytest.mark.slow

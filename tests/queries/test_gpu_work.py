@@ -11,7 +11,7 @@ from support.stepped import GPU, HOST, KERNEL_NS, STEPS
 from support.stepped import stepped_run as run
 
 from cupti_etl.analysis import gpu_work
-from cupti_etl.analysis.diff import Diff, diff
+from cupti_etl.analysis.diff import Diff, diff_as_given
 from cupti_etl.analysis.gpu_work import SMALLEST, Work
 from cupti_etl.api import Trace
 
@@ -21,7 +21,7 @@ Compare = Callable[[Path, Path], Diff]
 
 @pytest.fixture
 def compare(open_once: Callable[[Path], Trace]) -> Compare:
-    return lambda one, two: diff(open_once(one), open_once(two))
+    return lambda one, two: diff_as_given(open_once(one), open_once(two))
 
 
 def compute(found: Diff) -> str:

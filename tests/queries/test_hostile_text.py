@@ -15,7 +15,7 @@ import pytest
 from support.trace import MakeTrace, as_table, write_part, write_trace
 
 import cupti_etl
-from cupti_etl.analysis.diff import diff
+from cupti_etl.analysis.diff import diff_as_given
 from cupti_etl.analysis.html import html
 from cupti_etl.analysis.report import build
 from cupti_etl.render.csv import for_spreadsheet
@@ -118,7 +118,7 @@ def test_hostile_text_in_every_format(tmp_path: Path) -> None:
     """Also of diff, whose rows are written as those of a query are."""
     base, other = (hostile(tmp_path / name, EVIL, False) for name in "ab")
     with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
-        found = diff(before, after)
+        found = diff_as_given(before, after)
         rows = InMemory(found.table)
         assert rows.count() > 0
         for kind in FORMATS:

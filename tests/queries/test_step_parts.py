@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support.trace import MakeTrace
 
-from cupti_etl.analysis.diff import diff
+from cupti_etl.analysis.diff import diff_as_given
 
 STEPS = 8
 
@@ -62,7 +62,7 @@ def kernel_change(found) -> int:
 
 @pytest.mark.slow
 def test_parts_add_to_the_change(trace: MakeTrace) -> None:
-    found = diff(trace(**loop(1000, 300)), trace(**loop(1500, 400, copy_ns=50)))
+    found = diff_as_given(trace(**loop(1000, 300)), trace(**loop(1500, 400, copy_ns=50)))
     assert sum(parts(found).values()) == change(found)
     # The last step ends with its work and has no idle time of the host.
     # The last step ends with its work: there the host was not outside of CUDA.
@@ -79,7 +79,7 @@ def test_parts_add_to_the_change(trace: MakeTrace) -> None:
 
 def test_a_trace_with_itself_changes_in_nothing(trace: MakeTrace) -> None:
     one = trace(**loop(1000, 300, copy_ns=20))
-    found = diff(one, one)
+    found = diff_as_given(one, one)
     assert set(parts(found).values()) == {0}
     assert found.verdict == "none"
 
@@ -87,9 +87,9 @@ def test_a_trace_with_itself_changes_in_nothing(trace: MakeTrace) -> None:
 @pytest.mark.slow
 def test_fewer_steps_that_take_as_long_are_no_change(trace: MakeTrace) -> None:
     before, after = trace(**loop(1000, 300)), trace(**loop(1000, 310, steps=STEPS // 2))
-    whole = diff(before, after)
+    whole = diff_as_given(before, after)
     steady = [each.scope(steps="steady") for each in (before, after)]
-    found = diff(*steady)
+    found = diff_as_given(*steady)
     assert parts(found)["gpu 0: compute"] == STEPS // 2 * 10
     for row in found.table.to_pylist():
         effects = row["count_effect_ns"], row["mix_effect_ns"], row["duration_effect_ns"]
