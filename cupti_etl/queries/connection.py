@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import time
 from collections.abc import Callable
@@ -85,8 +86,12 @@ class Connection:
 
     def stop(self) -> None:
         """Stop what is being made for a statement, from another thread."""
-        if making := self.views.making:
-            making.interrupt()
+        import duckdb
+
+        # What was being made may be done by now.
+        with contextlib.suppress(duckdb.ConnectionException):
+            if making := self.views.making:
+                making.interrupt()
 
     def show_tables(self) -> str:
         """What SHOW TABLES means: what can be asked, and what was created here."""

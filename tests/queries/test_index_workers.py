@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 
 import pytest
+from support.trace import MakeTrace
 
 from cupti_etl.api import _operators
 from cupti_etl.errors import TraceError
@@ -82,3 +83,10 @@ def test_workers_share_what_one_would_have() -> None:
     assert shared_settings(16, "64 GB") == [{"threads": "4", "memory_limit": "16000000 kB"}] * 4
     assert shared_settings(1, "500000 kB") == [{"threads": "1", "memory_limit": "500000 kB"}]
     assert [each["threads"] for each in shared_settings(3, "18.6 GiB")] == ["1"] * 3
+
+
+def test_what_is_not_making_anything_can_be_stopped(trace: MakeTrace) -> None:
+    with trace(kernel="process_id device_id start_ns end_ns name\n1 0 1 2 k") as opened:
+        opened._connection.stop()
+        assert opened.query("_busy_interval").count() > 0
+        opened._connection.stop()
