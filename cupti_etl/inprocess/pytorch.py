@@ -19,6 +19,12 @@ from typing import Any
 _OLDEST, _NEWEST = (2, 1), (2, 13)
 _OPERATORS, _SIZES, _MODULES = 1, 2, 4  # enum etl_torch_observed
 _PROBES = 6
+# Tensors with one of these keys may compute their sizes in Python, or have none that an observer
+# can ask for: those of torch.compile while it traces, nested ones, those of torch.func.
+_OTHER_KEYS = (
+    "Python", "PythonTLSSnapshot", "Functionalize", "FuncTorchBatched", "FuncTorchGradWrapper",
+    "NestedTensor", "BatchedNestedTensor",
+)  # fmt: skip
 
 
 class NotObserved(Exception):
@@ -65,6 +71,8 @@ def begin(torch: Any, injected: str, parts: str) -> None:
         if wanted & {"ops", "shapes"}:
             _look(torch, library)
             what |= _OPERATORS | (_SIZES if "shapes" in wanted else 0)
+            if what & _SIZES:
+                _look_at_keys(torch, library)
             _observe(library, what)
     except NotObserved as reason:
         library.cupti_etl_torch_note(f"PyTorch's operators are not recorded: {reason}".encode())
@@ -92,6 +100,11 @@ def _load(path: str) -> Any:
     for function in (library.cupti_etl_torch_note, library.cupti_etl_torch_module_push):
         function.argtypes = [ctypes.c_char_p]
         function.restype = None
+    library.cupti_etl_torch_look_at_keys.argtypes = [ctypes.c_uint64, ctypes.c_char_p]
+    library.cupti_etl_torch_probe_keys.argtypes = [ctypes.c_uint64]
+    library.cupti_etl_torch_probe_keys.restype = None
+    library.cupti_etl_torch_probe_flags.argtypes = [ctypes.c_int]
+    library.cupti_etl_torch_probe_flags.restype = None
     library.cupti_etl_torch_module_pop.restype = None
     library.cupti_etl_torch_probe.restype = None
     return library
@@ -118,6 +131,45 @@ def _look(torch: Any, library: Any) -> None:
         made = torch.neg(given)
         library.cupti_etl_torch_probe(made.grad_fn._sequence_nr())
         torch.neg(given.detach())  # which has none, and counts elsewhere
+
+
+def _look_at_keys(torch: Any, library: Any) -> None:
+    """Let the library see tensors whose dispatch keys are known; without, it asks for no sizes."""
+    try:
+        key, keys = torch._C.DispatchKey, torch._C.DispatchKeySet
+        others = 0
+        for name in _OTHER_KEYS:
+            if hasattr(key, name):
+                others |= keys(getattr(key, name)).raw_repr()
+        tensors = [torch.zeros(1, device="cpu"), torch.zeros(1, device="meta")]
+        with torch.inference_mode():
+            tensors.append(torch.zeros(1, device="cpu"))
+        known = [(each, torch._C._dispatch_keys(each).raw_repr()) for each in tensors]
+        # All there at once, so that each lies elsewhere, and in no order that addresses can have.
+        policies = ["sizes" if each == "1" else None for each in "0110100110010110" * 2]
+        wrappers = [(policy is not None, _wrapper(torch, policy)) for policy in policies]
+    except (AttributeError, TypeError):  # no such function in this version
+        return
+    error = ctypes.create_string_buffer(512)
+    _check(library.cupti_etl_torch_look_at_keys(others, error), error)
+    for each, own in 2 * known:
+        torch.neg(each)
+        library.cupti_etl_torch_probe_keys(own)
+    for computes_sizes, each in wrappers:
+        torch.neg(each)
+        library.cupti_etl_torch_probe_flags(computes_sizes)
+
+
+def _wrapper(torch: Any, policy: str | None) -> Any:
+    """A tensor whose operators, and by its policy sizes, are computed in Python."""
+
+    class Wrapper(torch.Tensor):  # type: ignore[misc]
+        @classmethod
+        def __torch_dispatch__(cls, *_: Any, **__: Any) -> Any:
+            return torch.zeros(1, device="cpu")
+
+    make = torch.Tensor._make_wrapper_subclass
+    return make(Wrapper, (1,), dispatch_sizes_strides_policy=policy)
 
 
 def _observe(library: Any, what: int) -> None:

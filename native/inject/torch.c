@@ -57,7 +57,7 @@ static char noted[256];
 static _Atomic bool is_ready; /* a session wants ranges */
 static _Atomic bool has_sizes;
 static bool tells_inputs;
-static size_t sequence_at; /* in a RecordFunction */
+static size_t sequence_at; /* in a RecordFunction; behind it are the inputs and their number */
 
 static uint64_t add(start_fn *start, end_fn *end, int scope, bool needs_inputs)
 {
@@ -108,6 +108,22 @@ static void end(enum etl_range_domain domain)
 		etl_range_close(domain, open_ranges[domain].marks[depth]);
 }
 
+static const struct etl_torch_value *inputs_of(const void *function)
+{
+	const struct etl_torch_value *inputs;
+
+	memcpy(&inputs, (const uint8_t *)function + sequence_at + 8, sizeof inputs);
+	return inputs;
+}
+
+static size_t number_of_inputs(const void *function)
+{
+	size_t number;
+
+	memcpy(&number, (const uint8_t *)function + sequence_at + 16, sizeof number);
+	return number;
+}
+
 static void begin_function(enum etl_range_domain domain, const void *function)
 {
 	char text[2048];
@@ -124,7 +140,8 @@ static void begin_function(enum etl_range_domain domain, const void *function)
 	if (etl_peek(&has_sizes) && domain == ETL_PYTORCH_OPERATOR) {
 		memcpy(text, name, length);
 		text[length] = '\0';
-		length += etl_torch_inputs(function, text + length, sizeof text - length);
+		length += etl_torch_inputs(function, inputs_of(function), number_of_inputs(function),
+					   text + length, sizeof text - length);
 		name = text;
 	}
 	open_range(domain, (struct etl_text){ name, length }, sequence);
@@ -178,6 +195,7 @@ static __thread bool is_probing;
 static __thread uint64_t seen[LOOKED_AT / 8];
 static uint64_t candidates; /* bit n: at byte 8 n */
 static unsigned probed;
+static bool is_probing_keys;
 
 static void *start_probe(void *result, const void *function)
 {
@@ -212,6 +230,8 @@ void cupti_etl_torch_probe(int64_t sequence)
 
 static int settle(struct etl_error *error)
 {
+	if (!is_probing)
+		return 0;
 	is_probing = false;
 	torch.remove_callback(probe_callback);
 	if (probed < ENOUGH_PROBES || !candidates || candidates & (candidates - 1))
@@ -219,6 +239,53 @@ static int settle(struct etl_error *error)
 				"the objects of this PyTorch do not lie as those of versions that are known");
 	sequence_at = 8u * (size_t)__builtin_ctzll(candidates);
 	return 0;
+}
+
+/* ---- where the dispatch keys of a tensor lie */
+
+static __thread bool is_looking; /* at the first operator that this thread runs */
+
+static void *start_keys_probe(void *result, const void *function)
+{
+	memset(result, 0, sizeof(void *));
+	if (is_looking && number_of_inputs(function) == 1) {
+		etl_torch_keys_look(inputs_of(function));
+		is_looking = false;
+	}
+	return result;
+}
+
+int cupti_etl_torch_look_at_keys(uint64_t others, struct etl_error *error)
+{
+	int code = settle(error);
+
+	if (code < 0)
+		return code;
+	etl_torch_keys_begin(others);
+	probe_callback = add(start_keys_probe, end_probe, SCOPE_FUNCTION, true);
+	is_looking = is_probing_keys = true;
+	return 0;
+}
+
+void cupti_etl_torch_probe_keys(uint64_t keys)
+{
+	etl_torch_keys_compare(keys);
+	is_looking = true;
+}
+
+void cupti_etl_torch_probe_flags(int computes_sizes)
+{
+	etl_torch_flags_compare(computes_sizes);
+	is_looking = true;
+}
+
+static bool keys_are_known(void)
+{
+	if (!is_probing_keys)
+		return false;
+	is_looking = is_probing_keys = false;
+	torch.remove_callback(probe_callback);
+	return etl_torch_keys_end();
 }
 
 /* ---- beginning and end */
@@ -275,7 +342,7 @@ int cupti_etl_torch_observe(int what, struct etl_error *error)
 		code = settle(error);
 	if (code < 0)
 		return code;
-	if (what & ETL_TORCH_SIZES && !tells_inputs) {
+	if (what & ETL_TORCH_SIZES && !(keys_are_known() && tells_inputs)) {
 		cupti_etl_torch_note("sizes of PyTorch's inputs are not recorded: this version does not tell them");
 		what &= ~ETL_TORCH_SIZES;
 	}

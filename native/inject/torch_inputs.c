@@ -37,6 +37,88 @@ bool etl_torch_inputs_open(void *library)
 	       find(library, "_ZdlPv", &delete);
 }
 
+/* ---- which tensors are asked */
+
+/* at::TensorImpl has no more. */
+#define WORDS 24u
+#define ENOUGH_KEYS 4u
+#define ENOUGH_TOLD 16u
+
+static uint64_t others, seen[WORDS];
+static uint64_t always[WORDS], elsewhere[WORDS]; /* bits of those that compute sizes, and of others */
+static uint64_t computing_flags;
+static uint32_t tensor_tag, candidates; /* bit n: word n */
+static unsigned compared, told, keys_at, flags_at;
+
+void etl_torch_keys_begin(uint64_t keys)
+{
+	others = keys;
+	candidates = (1u << WORDS) - 1;
+	compared = told = 0;
+	memset(always, 0xFF, sizeof always);
+	memset(elsewhere, 0, sizeof elsewhere);
+}
+
+void etl_torch_keys_look(const struct etl_torch_value *tensor)
+{
+	tensor_tag = tensor->tag;
+	memcpy(seen, tensor->payload, sizeof seen);
+}
+
+void etl_torch_keys_compare(uint64_t keys)
+{
+	for (unsigned at = 0; at < WORDS; at++)
+		if (seen[at] != keys || keys & others)
+			candidates &= ~(1u << at);
+	memset(seen, 0, sizeof seen);
+	compared++;
+}
+
+void etl_torch_flags_compare(bool computes_sizes)
+{
+	for (unsigned at = 0; at < WORDS; at++) {
+		if (computes_sizes)
+			always[at] &= seen[at];
+		else
+			elsewhere[at] |= seen[at];
+	}
+	told++;
+}
+
+/* In a word of flags, bits that are not used can be anything; in a pointer, all are. */
+static bool find_flags(void)
+{
+	unsigned found = 0;
+
+	for (unsigned at = 0; at < WORDS; at++)
+		if (always[at] & ~elsewhere[at]) {
+			flags_at = at;
+			computing_flags = always[at] & ~elsewhere[at];
+			found++;
+		}
+	return told >= ENOUGH_TOLD && found == 1 && __builtin_popcountll(computing_flags) <= 4;
+}
+
+bool etl_torch_keys_end(void)
+{
+	if (compared < ENOUGH_KEYS || !candidates || candidates & (candidates - 1))
+		return false;
+	keys_at = (unsigned)__builtin_ctz(candidates);
+	return find_flags();
+}
+
+static bool is_to_be_asked(const struct etl_torch_value *inputs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (inputs[i].tag == tensor_tag && inputs[i].payload &&
+		    (inputs[i].payload[keys_at] & others ||
+		     inputs[i].payload[flags_at] & computing_flags))
+			return false;
+	return true;
+}
+
+/* ---- as text */
+
 struct output {
 	char *text;
 	size_t used, room;
@@ -112,11 +194,13 @@ static void write_types(struct output *out, const void *function)
 		delete (all.begin);
 }
 
-size_t etl_torch_inputs(const void *function, char *text, size_t room)
+size_t etl_torch_inputs(const void *function, const struct etl_torch_value *inputs, size_t n,
+			char *text, size_t room)
 {
 	struct output out = { .text = text, .room = room - 1 };
 
-	if (!delete)
+	text[0] = '\0';
+	if (!delete || !is_to_be_asked(inputs, n))
 		return 0;
 	write_text(&out, ", sizes = [");
 	if (!write_sizes(&out, function)) {

@@ -117,6 +117,29 @@ def test_operators_modules_and_sizes_of_a_program_that_is_not_changed(programs: 
     assert ranges(done) == [("module", net, None, None), *both]
 
 
+def test_tensors_that_compute_their_sizes_in_python_are_not_asked(programs: Programs) -> None:
+    """As those that torch.compile traces with: the fake torch aborts, and PyTorch runs Python."""
+    text = """
+torch.run("aten::detach", launch, keys=1 << 52 | 1)
+torch.run("aten::cat", launch, inputs=6, keys=1 << 40)
+torch.run("detach", launch, keys=1 << 63 | 1)  # a copy of such a tensor lacks the key
+torch.run("aten::mm", launch, inputs=5)
+"""
+    done = programs(MODEL + text)
+    assert done.status == 0, done.stderr
+    *others, (_, mm, *_) = ranges(done)
+    assert [name for _, name, *_ in others] == ["aten::detach", "aten::cat", "detach"]
+    assert mm.startswith("aten::mm, sizes = [[2, 3], ")
+
+
+def test_without_the_keys_of_tensors_no_sizes_are_recorded(programs: Programs) -> None:
+    done = programs(MODEL + "Net()()", env=("FAKE_TORCH_LAYOUT=keys",))
+    (process,) = done.rows("process")
+    assert "sizes of PyTorch's inputs are not recorded: " in process["detail"]
+    names = {name for domain, name, *_ in ranges(done) if domain == "operator"}
+    assert names == {"aten::linear", "aten::addmm"}
+
+
 def test_the_queries_answer_as_on_imports(programs: Programs) -> None:
     text = """
 def step(number):

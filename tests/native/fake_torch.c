@@ -35,6 +35,21 @@ struct record_function {
     bool is_async;
 };
 
+/* c10::IValue, and at::TensorImpl as far as it is looked at. */
+struct value {
+    const void *payload;
+    uint32_t tag;
+};
+struct tensor {
+    const void *pointer;
+    uint64_t before[17];
+    uint64_t flags;
+    uint64_t keys;
+    uint64_t behind[4];
+};
+enum { TAG_TENSOR = 1, TAG_INT = 4, MOST_INPUTS = 64 };
+static const uint64_t PYTHON_KEY = UINT64_C(1) << 52, COMPUTES_SIZES = UINT64_C(0xA) << 40;
+
 enum { MOST = 16 };
 static struct {
     uint64_t handle;
@@ -88,7 +103,14 @@ API struct vector *sizes(struct vector *, const struct record_function *,
 API struct vector *sizes(struct vector *result, const struct record_function *function,
                          bool is_flat) {
     struct vector *all = calloc(function->input_count + 1, sizeof *all);
+    const struct value *inputs = function->inputs;
     (void)is_flat;
+    for (size_t i = 0; i < function->input_count; i++)
+        if (inputs[i].tag == TAG_TENSOR) {
+            const struct tensor *tensor = inputs[i].payload;
+            if (tensor->keys & PYTHON_KEY || tensor->flags & COMPUTES_SIZES)
+                abort(); /* PyTorch would call Python */
+        }
     for (size_t i = 0; i < function->input_count; i++) {
         int64_t *one = calloc(2, sizeof *one);
         one[0] = 2, one[1] = 3;
@@ -122,11 +144,16 @@ static bool runs(int i, int scope) {
     return callbacks[i].handle != 0 && callbacks[i].callback.scopes[scope];
 }
 
-/* What an operator does around `inside`.  The sequence number is -1 for none. */
+/* What an operator does around `inside`.  The sequence number is -1 for none.  Its inputs are
+ * tensors, the last of which has these keys, and computes its sizes if the highest bit is set; behind
+ * four of them is a number. */
 API void fakeTorchRun(const char *text, int scope, int64_t sequence, int inputs, int async,
-                      void (*inside)(void));
+                      uint64_t keys, void (*inside)(void));
 API void fakeTorchRun(const char *text, int scope, int64_t sequence, int inputs, int async,
-                      void (*inside)(void)) {
+                      uint64_t keys, void (*inside)(void)) {
+    static uint64_t made;
+    struct tensor tensors[2] = {{.keys = 1, .flags = 0x106}, {.keys = keys << 1 >> 1, .flags = 0x106}};
+    struct value values[MOST_INPUTS];
     static const char *shift = NULL; /* FAKE_TORCH_LAYOUT=other: objects of another version */
     struct record_function function = {.name = text, .sequence = sequence, .is_async = async};
     void *contexts[MOST] = {NULL};
@@ -134,12 +161,24 @@ API void fakeTorchRun(const char *text, int scope, int64_t sequence, int inputs,
     if (shift == NULL)
         shift = getenv("FAKE_TORCH_LAYOUT") ? getenv("FAKE_TORCH_LAYOUT") : "";
     memset(function.callbacks, 0xA5, sizeof function.callbacks);
+    if (inputs > MOST_INPUTS)
+        abort();
+    tensors[1].before[2] = ++made << 7; /* as pointers, another one each time, at regular distances */
+    tensors[1].flags = 0x106 | made << 56; /* with bits that nobody uses */
+    if (keys >> 63)
+        tensors[1].flags |= COMPUTES_SIZES;
+    for (int i = 0; i < inputs; i++)
+        values[i] = (struct value){&tensors[i == inputs - 1], TAG_TENSOR};
+    if (inputs > 4)
+        values[4] = (struct value){(const void *)7, TAG_INT};
+    if (strcmp(shift, "keys") == 0) /* a tensor of another version */
+        tensors[1].behind[0] = tensors[1].keys;
     if (strcmp(shift, "other") == 0)
         function.sequence = 0;
     for (int i = 0; i < MOST; i++)
         if (runs(i, scope)) {
             ran[i] = callbacks[i].callback;
-            function.inputs = ran[i].needs_inputs && inputs ? &function : NULL;
+            function.inputs = ran[i].needs_inputs && inputs ? values : NULL;
             function.input_count = ran[i].needs_inputs ? (size_t)inputs : 0;
             ran[i].start(&contexts[i], &function);
             if (contexts[i] != NULL)

@@ -24,6 +24,13 @@ enum etl_torch_observed { ETL_TORCH_OPERATORS = 1, ETL_TORCH_SIZES = 2, ETL_TORC
 int cupti_etl_torch_open(const char *path, struct etl_error *error);
 /* The sequence number of the operator that this thread ran last, which had one input. */
 void cupti_etl_torch_probe(int64_t sequence);
+/* Begins to look at how tensors lie.  Those with one of the dispatch keys `others` will not be asked
+ * for their sizes. */
+int cupti_etl_torch_look_at_keys(uint64_t others, struct etl_error *error);
+/* The dispatch keys of the tensor that an operator of this thread was just called with. */
+void cupti_etl_torch_probe_keys(uint64_t keys);
+/* Whether that tensor computes its sizes itself, of several that differ in that alone. */
+void cupti_etl_torch_probe_flags(int computes_sizes);
 /* From now on, what is meant is ranges in sessions; of operators, after having looked.
  * -ENOTSUP: this PyTorch is not as it is known. */
 int cupti_etl_torch_observe(int what, struct etl_error *error);

@@ -26,8 +26,9 @@ def run(
     sequence: int = -1,
     inputs: int = 1,
     is_async: bool = False,
+    keys: int = 1,
 ) -> None:
-    """An operator, with others or launches inside."""
+    """An operator, with others or launches inside; its last input has these dispatch keys."""
     error = []
 
     def guarded() -> None:
@@ -38,7 +39,8 @@ def run(
 
     within = _INSIDE(guarded) if inside else _INSIDE()
     _native.fakeTorchRun(
-        name.encode(), scope, ctypes.c_int64(sequence), inputs, int(is_async), within
+        *(name.encode(), scope, ctypes.c_int64(sequence), inputs, int(is_async)),
+        *(ctypes.c_uint64(keys), within),
     )
     if error:
         raise error[0]
@@ -47,7 +49,8 @@ def run(
 class Tensor:
     """One that knows which operator made it."""
 
-    def __init__(self, sequence: int | None) -> None:
+    def __init__(self, sequence: int | None, keys: int = 1 << 15) -> None:
+        self.keys = keys
         self.requires_grad = sequence is not None
         self.grad_fn = SimpleNamespace(_sequence_nr=lambda: sequence)
 
@@ -55,18 +58,45 @@ class Tensor:
         """Without a gradient."""
         return Tensor(None)
 
+    @staticmethod
+    def _make_wrapper_subclass(
+        cls: type, size: tuple[int, ...], *, dispatch_sizes_strides_policy: str | None
+    ) -> Tensor:
+        computes_sizes = dispatch_sizes_strides_policy == "sizes"
+        return Tensor(None, 1 << 52 | (1 << 63 if computes_sizes else 0))
+
 
 def zeros(*size: int, device: str = "cpu", requires_grad: bool = False) -> Tensor:
     """A tensor."""
     run("aten::zeros", inputs=2)
-    return Tensor(0 if requires_grad else None)
+    keys = 1 << 20 if device == "meta" else 1 << 15
+    return Tensor(0 if requires_grad else None, keys | _mode.keys)
 
 
 def neg(given: Tensor) -> Tensor:
     """The operator that the sequence numbers are looked for with."""
     sequence = _native.fakeTorchNextSequence() if given.requires_grad else -1
-    run("aten::neg", sequence=sequence)
+    run("aten::neg", sequence=sequence, keys=given.keys)
     return Tensor(sequence if given.requires_grad else None)
+
+
+class inference_mode:
+    """In which tensors have other keys."""
+
+    keys = 1 << 30
+
+    def __enter__(self) -> None:
+        _mode.keys = 0
+
+    def __exit__(self, *_: object) -> None:
+        _mode.keys = self.keys
+
+
+_mode = SimpleNamespace(keys=inference_mode.keys)
+
+
+def _keys(number: int) -> SimpleNamespace:
+    return SimpleNamespace(raw_repr=lambda: number)
 
 
 class Module:
@@ -96,11 +126,14 @@ skipped: list[Any] = []  # code that Dynamo passes over
 nn = SimpleNamespace(Module=Module)
 compiler = SimpleNamespace(is_compiling=lambda: False)
 _C = SimpleNamespace(
+    DispatchKey=SimpleNamespace(Python=1 << 52, NestedTensor=1 << 40),
+    DispatchKeySet=_keys,
+    _dispatch_keys=lambda tensor: _keys(tensor.keys),
     _dynamo=SimpleNamespace(
         eval_frame=SimpleNamespace(
             _FrameAction=SimpleNamespace(SKIP="skip", DEFAULT="default"),
             _FrameExecStrategy=lambda own, callees: (own, callees),
             set_code_exec_strategy=lambda code, strategy: skipped.append((code, strategy)),
         )
-    )
+    ),
 )
