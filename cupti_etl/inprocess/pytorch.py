@@ -7,6 +7,7 @@ on: it needs the standard library alone.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import sys
@@ -148,16 +149,18 @@ def _look_at_keys(torch: Any, library: Any) -> None:
         # All there at once, so that each lies elsewhere, and in no order that addresses can have.
         policies = ["sizes" if each == "1" else None for each in "0110100110010110" * 2]
         wrappers = [(policy is not None, _wrapper(torch, policy)) for policy in policies]
-    except (AttributeError, TypeError):  # no such function in this version
+    except (AttributeError, TypeError, RuntimeError):  # this version has no such function
         return
     error = ctypes.create_string_buffer(512)
     _check(library.cupti_etl_torch_look_at_keys(others, error), error)
-    for each, own in 2 * known:
-        torch.neg(each)
-        library.cupti_etl_torch_probe_keys(own)
-    for computes_sizes, each in wrappers:
-        torch.neg(each)
-        library.cupti_etl_torch_probe_flags(computes_sizes)
+    # A mode of the program's own may refuse them; with too few seen, no sizes are asked for.
+    with contextlib.suppress(RuntimeError, TypeError):
+        for each, own in 2 * known:
+            torch.neg(each)
+            library.cupti_etl_torch_probe_keys(own)
+        for computes_sizes, each in wrappers:
+            torch.neg(each)
+            library.cupti_etl_torch_probe_flags(computes_sizes)
 
 
 def _wrapper(torch: Any, policy: str | None) -> Any:
