@@ -26,7 +26,7 @@ from cupti_etl.queries.choose import Scope
 from cupti_etl.queries.compare import Compared, Key, Run, compared
 from cupti_etl.queries.header import Chart, Label
 from cupti_etl.render.columns import Shape, shape
-from cupti_etl.render.sections import Section, html_page, markdown_page
+from cupti_etl.render.sections import Section, page
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,10 +146,10 @@ class Diff(Document):
 
     def page(self) -> str:
         """As a page of HTML with tables that needs nothing else."""
-        return html_page(self.title, self._lines, self.sections())
+        return page("html", self.title, self._lines, self.sections())
 
     def __str__(self) -> str:
-        return markdown_page(self.title, self._lines, self.sections())
+        return page("markdown", self.title, self._lines, self.sections())
 
     def __repr__(self) -> str:
         return f"<Diff of {self.title}: {self.verdict}>"

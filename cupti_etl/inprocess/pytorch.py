@@ -147,8 +147,8 @@ def _look_at_keys(torch: Any, library: Any) -> None:
             tensors.append(torch.zeros(1, device="cpu"))
         known = [(each, torch._C._dispatch_keys(each).raw_repr()) for each in tensors]
         # All there at once, so that each lies elsewhere, and in no order that addresses can have.
-        policies = ["sizes" if each == "1" else None for each in "0110100110010110" * 2]
-        wrappers = [(policy is not None, _wrapper(torch, policy)) for policy in policies]
+        make = _make_wrappers(torch)
+        wrappers = [(each == "1", make(each == "1")) for each in "0110100110010110" * 2]
     except (AttributeError, TypeError, RuntimeError):  # this version has no such function
         return
     error = ctypes.create_string_buffer(512)
@@ -163,16 +163,21 @@ def _look_at_keys(torch: Any, library: Any) -> None:
             library.cupti_etl_torch_probe_flags(computes_sizes)
 
 
-def _wrapper(torch: Any, policy: str | None) -> Any:
-    """A tensor whose operators, and by its policy sizes, are computed in Python."""
+def _make_wrappers(torch: Any) -> Callable[[bool], Any]:
+    """Makes tensors whose operators, and sizes if that is asked for, are computed in Python."""
 
     class Wrapper(torch.Tensor):  # type: ignore[misc]
         @classmethod
         def __torch_dispatch__(cls, *_: Any, **__: Any) -> Any:
             return torch.zeros(1, device="cpu")
 
-    make = torch.Tensor._make_wrapper_subclass
-    return make(Wrapper, (1,), dispatch_sizes_strides_policy=policy)
+    def make(computes_sizes: bool) -> Any:
+        policy = "sizes" if computes_sizes else None
+        return torch.Tensor._make_wrapper_subclass(
+            Wrapper, (1,), dispatch_sizes_strides_policy=policy
+        )
+
+    return make
 
 
 def _observe(library: Any, what: int) -> None:

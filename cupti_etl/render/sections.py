@@ -70,34 +70,30 @@ def write_sections(
         if output.chosen == "table":
             _text(_parts(sections, output.rows), view, output, out)
         else:
-            page = html_page if output.chosen == "html" else markdown_page
-            out.write(page(title, said, sections, view, output.rows).encode())
+            out.write(page(output.chosen, title, said, sections, view, output.rows).encode())
 
 
-def html_page(
+def page(
+    kind: str,
     title: str,
     said: Sequence[str],
     sections: Iterable[Section],
     view: View = _VIEW,
     rows: Narrowing = _ALL,
 ) -> str:
-    """Sections as a page of HTML; the arguments are as of ``write_sections``."""
-    return page_html(title, said, _parts(sections, rows), view)
+    """Sections as a page: html or markdown; the other arguments are as of ``write_sections``."""
+    make = page_html if kind == "html" else _markdown
+    return make(title, said, _parts(sections, rows), view)
 
 
-def markdown_page(
-    title: str,
-    said: Sequence[str],
-    sections: Iterable[Section],
-    view: View = _VIEW,
-    rows: Narrowing = _ALL,
+def _markdown(
+    title: str, said: Sequence[str], parts: Iterable[tuple[str, Rows]], view: View
 ) -> str:
-    """Sections as Markdown; the arguments are as of ``write_sections``."""
     lines = [f"# {markdown_text(title)}"]
     for line in said:
         lines += ["", markdown_text(line)]
-    for heading, part in _parts(sections, rows):
-        shown = table(part, view)
+    for heading, rows in parts:
+        shown = table(rows, view)
         lines += ["", f"## {markdown_text(heading)}", "", *markdown_lines(shown)]
         if shown.more:
             lines += ["", f"{shown.more:,} more: --limit N, --all"]
