@@ -31,8 +31,9 @@
 # minutes: programs that capture themselves, their ranges beside torch.profiler's.  With `graphs`,
 # OUT/graphs.json, in 90 s: the same for what CUDA graphs replay.  With `callbacks`,
 # OUT/callbacks.json, in a minute: callbacks
-# against what a program launched, and their price.  With `pytorch`, OUT/pytorch.json: operators and
-# modules against what torch.profiler counts, and their price.  With `pm`, OUT/pm.json, in 3 minutes: what
+# against what a program launched, and their price.  With `pytorch`, OUT/pytorch.json, in 8 minutes:
+# operators, modules and kernels against what torch.profiler counts, of 26 kinds of programs, too,
+# and their price.  With `pm`, OUT/pm.json, in 3 minutes: what
 # sampling of counters costs and misses, which needs the right to read them.  With `truth`,
 # OUT/pm_truth.json, in 4 minutes: the hardware metrics of kernels beside what the kernels count
 # themselves; that right is needed, too.  With `pc_sampling`, OUT/pc_sampling.json, in 3 minutes:

@@ -32,10 +32,20 @@ def profiled(tool: str, found: dict[str, Any]) -> Iterator[None]:
     with profiler(record_shapes=True) as profile:
         yield
         torch.cuda.synchronize()
+    events = profile.key_averages()
+    host = [event for event in events if event.device_type == torch.autograd.DeviceType.CPU]
     found["operators"] = {
         event.key: [event.count, event.self_device_time_total, event.device_time_total]
-        for event in profile.key_averages()
-        if event.device_type == torch.autograd.DeviceType.CPU
+        for event in host
+    }
+    # Copies have other names; and what a range has on the GPU is counted there, too.
+    on_host = {event.key for event in host if not event.key.startswith("triton_")}
+    found["kernels"] = {
+        event.key: event.count
+        for event in events
+        if event.device_type == torch.autograd.DeviceType.CUDA
+        and event.key not in on_host
+        and not event.key.startswith(("Memcpy", "Memset"))
     }
 
 

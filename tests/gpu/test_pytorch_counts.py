@@ -44,7 +44,29 @@ class Answers:
 def test_counts_and_times_that_differ_are_found(
     theirs: dict[str, list[float]], wrong: list[str]
 ) -> None:
-    case: dict[str, Any] = {"wrong": []}
-    importlib.import_module("pytorch").compare_operators(case, Answers(), theirs)
+    case: dict[str, Any] = {"name": "llama", "wrong": []}
+    program = importlib.import_module("pytorch")
+    program.compare_operators(case, Answers(), theirs)
+    program.compare_times(case, Answers(), theirs)
     assert len(case["wrong"]) == len(wrong)
     assert all(part in said for part, said in zip(wrong, case["wrong"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "at_least", "is_wrong"),
+    [
+        ({"gemm": 4, "relu": 1}, {"gemm": 4, "relu": 1}, False, False),
+        ({"gemm": 4}, {"gemm": 3}, True, True),
+        ({"gemm": 4}, {"gemm": 5}, False, True),
+        ({"gemm": 4}, {"gemm": 5, "relu": 1}, True, False),
+        ({"gemm": 4}, {"gemm": 4, "relu": 1}, False, True),
+    ],
+)
+def test_kernels_that_are_counted_otherwise_are_found(
+    expected: dict[str, int], found: dict[str, int], at_least: bool, is_wrong: bool
+) -> None:
+    case: dict[str, Any] = {"wrong": []}
+    importlib.import_module("pytorch").compare_counts(
+        case, "kernels", found, expected, at_least=at_least
+    )
+    assert bool(case["wrong"]) == is_wrong
