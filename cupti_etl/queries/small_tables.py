@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cupti_etl.queries.tables import empty_table
 from cupti_etl.storage.sources import Folder, Source, State, identifier, state_bytes, state_of
 
 if TYPE_CHECKING:
@@ -20,52 +21,65 @@ MOST_BYTES = 256 << 10
 
 
 class SmallTables:
-    """Which tables of some sources are in memory, and of which parts."""
+    """Which tables of some sources are in memory, and of which parts.
+
+    Attributes:
+        without_rows: those of which the parts hold nothing.
+    """
 
     def __init__(self) -> None:
         self._folders: tuple[Folder, ...] = ()
         self._states: dict[str, State] = {}
-        self._without_rows: set[str] = set()
+        self.without_rows: set[str] = set()
 
     def open(self, sources: Sequence[Source]) -> None:
         """Say where the rows are; of files with tables of their own none is copied."""
         folders = tuple(each for each in sources if isinstance(each, Folder))
         self._folders = folders if len(folders) == len(sources) else ()
 
+    def parts(self, table: str) -> State:
+        """The parts of a table as they are now; none where they are not all in folders."""
+        return state_of(part for each in self._folders for part in each.parts(table))
+
     def read(
         self,
         con: duckdb.DuckDBPyConnection,
         table: str,
+        parts: State,
         select: str,
+        *,
+        is_empty: bool,
     ) -> str:
         """A SELECT of the same rows as another: of a copy in memory, where they are few.
 
         Args:
             con: where the copy is made.
             table: whose rows they are.
-            select: reads its parts.
+            parts: those that are read, or older ones if they have changed since.
+            select: reads them; "" where there are none.
+            is_empty: whether they are known to have no row.
         """
         import duckdb
 
         self._states.pop(table, None)
-        self._without_rows.discard(table)
-        parts = state_of(part for each in self._folders for part in each.parts(table))
-        if not parts or state_bytes(parts) > MOST_BYTES:
+        self.without_rows.discard(table)
+        if not select or (parts and is_empty):
+            select, made = empty_table(table), [(0,)]
+        elif not parts or state_bytes(parts) > MOST_BYTES:
             return select
-        copy = identifier(f"_small_{table}")
-        try:
-            made = con.execute(f"CREATE OR REPLACE TABLE {copy} AS\n{select}").fetchall()
-        except duckdb.Error:
-            # Who asks for a column that is damaged is told so; nobody else has to know.
-            return select
-        self._states[table] = parts
-        if made == [(0,)]:
-            self._without_rows.add(table)
-        return f"FROM {copy}"
-
-    def has_no_row(self, table: str) -> bool:
-        """Whether a table is in memory, and its parts hold nothing."""
-        return table in self._without_rows
+        else:
+            copy = identifier(f"_small_{table}")
+            try:
+                made = con.execute(f"CREATE OR REPLACE TABLE {copy} AS\n{select}").fetchall()
+            except duckdb.Error:
+                # Who asks for a column that is damaged is told so; nobody else has to know.
+                return select
+            select = f"FROM {copy}"
+        if parts:
+            self._states[table] = parts
+            if made == [(0,)]:
+                self.without_rows.add(table)
+        return select
 
     def bytes(self, table: str) -> int:
         """How large the parts of a table in memory are; more than is few of one that is not."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import duckdb
 
 # Beside a program that did nothing there are samples all the same.
+_EXTENT = ("table_name", "is_activity", "is_recorded", "has_key", "rows", "start_ns", "end_ns")
 _ONLY_SAMPLED = "EXISTS (FROM capture WHERE source = 'sample')"
 _RECORDED = {"pm_sample", *(kind.table for kind in KINDS)}
 # Which source a row is from; later captures have larger numbers.
@@ -137,17 +138,33 @@ def empty_table(table: str) -> str:
     return f"SELECT {columns} WHERE false"
 
 
-def table_extent() -> str:
+def table_extent(without_rows: Collection[str] = ()) -> str:
     """A SELECT with one row a table: how many rows, from when to when, and of what.
 
     ``is_recorded`` says whether they are of a program or a GPU, and not ours about them;
     ``is_activity``, whether a trace with these alone has captured something; ``has_key``,
     whether what several traces hold is shown once.
+
+    Args:
+        without_rows: tables that are known to have no row, which are not read.
     """
-    extents = [_extent(kind.table, str(not kind.is_static).lower()) for kind in KINDS]
-    extents.append(_extent("pm_sample", _ONLY_SAMPLED))
-    others = TABLES.keys() - _RECORDED
-    extents += [_extent(table, "false") for table in sorted(others)]
+    activities = {kind.table: str(not kind.is_static).lower() for kind in KINDS}
+    activities["pm_sample"] = _ONLY_SAMPLED
+    for table in sorted(TABLES.keys() - _RECORDED):
+        activities.setdefault(table, "false")
+    extents = [
+        _extent(table, is_activity)
+        for table, is_activity in activities.items()
+        if table not in without_rows
+    ]
+    # Each SELECT takes DuckDB a millisecond to bind.
+    if empty := [
+        f"({quoted(table)}, {is_activity}, {_is_recorded(table)}, {_has_key(table)}, 0,"
+        " NULL::BIGINT, NULL::BIGINT)"
+        for table, is_activity in activities.items()
+        if table in without_rows
+    ]:
+        extents.append(f"FROM (VALUES {', '.join(empty)}) AS known({', '.join(_EXTENT)})")
     return "\nUNION ALL\n".join(extents)
 
 
@@ -198,6 +215,8 @@ def check_types(con: duckdb.DuckDBPyConnection, tables: Collection[str]) -> None
     Raises:
         TraceError: it is not, so that no query could use it.
     """
+    if not tables:
+        return
     rows = con.execute(
         "SELECT table_name, column_name, data_type FROM duckdb_columns()"
         " WHERE schema_name = 'main' AND database_name = current_database()"

@@ -76,7 +76,7 @@ def _write(file: Path, folder: Folder, condition: str, *, is_complete: bool) -> 
     with new_file(file) as con:
         copy_library(con)
         con.begin()
-        for table, rows in plausible_tables(con, (folder,), others):
+        for table, rows, _ in plausible_tables(con, (folder,), others):
             if rows:
                 con.execute(create_table_view(table, rows, condition))
                 con.execute(describe_table(table))

@@ -25,7 +25,6 @@ from cupti_etl.queries.small_tables import SmallTables
 from cupti_etl.queries.tables import (
     check_types,
     create_table_view,
-    empty_table,
     found_tables,
     table_extent,
     table_rows,
@@ -232,8 +231,8 @@ class Views:
         self, con: duckdb.DuckDBPyConnection, filled: Sequence[str], stale: Sequence[str]
     ) -> None:
         self._make_tables(con, filled)
-        if filled and _ROWS in self._made:
-            self._make(con, _ROWS)
+        for name in {_ROWS, TABLE_EXTENT} & self._made if filled else ():
+            self._make(con, name)
         self._materialized.forget(con, stale)
         # What reads them is there, but they have to be made anew before it is read.
         gone = set(stale)
@@ -244,12 +243,12 @@ class Views:
 
     def _make(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         with self._lock:
+            self._need(con, tuple(TABLES) if name == TABLE_EXTENT else ())
             if self._choice and name in self._choice.given:
                 self._give(con, name, self._choice.given[name])
             elif name in self._catalog:
                 self._define(con, self._catalog[name])
             elif statement := self._by_name(name):
-                self._need(con, tuple(TABLES) if name == TABLE_EXTENT else ())
                 self._execute(con, statement)
             else:
                 self._make_tables(con, (name,))
@@ -265,7 +264,8 @@ class Views:
     def _by_name(self, name: str) -> str:
         """The statement that makes what is neither a table nor a query; "" if it is one."""
         if name == TABLE_EXTENT:
-            return f"CREATE OR REPLACE VIEW {name} AS\n{table_extent()}"
+            without_rows = self._empty | self._small.without_rows
+            return f"CREATE OR REPLACE VIEW {name} AS\n{table_extent(without_rows)}"
         former = self._catalog.former(name)
         return f"CREATE OR REPLACE VIEW {name} AS FROM {former}" if former else ""
 
@@ -309,7 +309,7 @@ class Views:
         """Whether a table or query has no row, as far as its parts, header or kept rows tell."""
         if name in TABLES:
             self._need(con, (name,))
-            return name in self._empty or self._small.has_no_row(name)
+            return name in self._empty or name in self._small.without_rows
         query = self._catalog[name]
         if self._is_unanswerable(con, query):
             return True
@@ -380,20 +380,20 @@ class Views:
 
     def _make_tables(self, con: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
         """Make tables; what has to be looked up in the parts of all is looked up at once."""
-        there = []
-        for table, rows in plausible_tables(con, self._sources, tables):
+        there: dict[str, bool] = {}
+        parts = {table: self._small.parts(table) for table in tables}
+        for table, rows, is_empty in plausible_tables(con, self._sources, tables):
             if rows:
-                there.append(table)
+                there[table] = is_empty
             elif table in self._there:
                 # A capture may be exchanging them: whoever asks looks once more.
-                raise FileNotFoundError(
-                    f"there is no {self._folders[0].path / table}/part-*.parquet"
-                )
+                home = self._folders[0].path / table
+                raise FileNotFoundError(f"there is no {home}/part-*.parquet")
+            select = self._small.read(con, table, parts[table], rows, is_empty=is_empty)
             who = self._choice.who(table) if self._choice else ""
-            select = self._small.read(con, table, rows) if rows else empty_table(table)
             select = self._choice.without_counts(table, select) if self._choice else select
             con.execute(create_table_view(table, select, who))
-        check_types(con, there)
+        check_types(con, [table for table, is_empty in there.items() if not is_empty])
         self._there.update(there)
         self._empty.update(tables)
         self._empty.difference_update(there)

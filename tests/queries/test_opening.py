@@ -267,10 +267,12 @@ def test_parts_that_are_not_there_for_a_moment_are_looked_for_again(
 ) -> None:
     looked: list[str] = []
 
-    def plausible(con: Any, sources: Any, tables: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    def plausible(con: Any, sources: Any, tables: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
         looked.extend(tables)
         found = plausible_tables(con, sources, tables)
-        return ((table, rows if len(looked) > 1 else "") for table, rows in found)
+        return (
+            (table, rows if len(looked) > 1 else "", is_empty) for table, rows, is_empty in found
+        )
 
     monkeypatch.setattr("cupti_etl.queries.views.plausible_tables", plausible)
     with cupti_etl.open(write_trace(tmp_path / "run", kernel=TWO)) as opened:

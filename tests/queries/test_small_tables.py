@@ -49,6 +49,26 @@ def test_a_larger_table_is_not(trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
     assert in_memory(opened) == []
 
 
+def test_a_table_without_a_row_is_not_read(trace: MakeTrace) -> None:
+    opened = trace(kernel=ONE, memcpy="")
+    assert_rows(
+        opened.sql("SELECT count(*) AS n, max(start_ns) AS last FROM memcpy"), "n last\n 0 -"
+    )
+    assert_rows(opened.sql("SELECT sum(rows) AS n FROM _table_extent"), "n\n 1")
+    # Which columns samples have, their parts alone say.
+    assert in_memory(opened) == ["_small_kernel", "_small_pm_sample"]
+
+
+def test_the_first_row_of_a_table_is_seen(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    copies = "SELECT records FROM capture_health WHERE subject = 'memcpy'"
+    with cupti_etl.open(path) as opened:
+        assert_rows(opened.sql(copies), "records\n 0")
+        add_part(path, "memcpy", "start_ns end_ns\n 0 10")
+        assert_rows(opened.sql(copies), "records\n 1")
+        assert_rows(opened.sql("SELECT rows FROM _table_extent WHERE start_ns = 0"), "rows\n 1\n 1")
+
+
 def test_what_is_added_and_exchanged_is_seen(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run", kernel=ONE)
     with cupti_etl.open(path) as opened:

@@ -19,6 +19,7 @@
 -- limits: Overhead is not among the kinds that a capture records by default.
 -- front: Can I believe this trace?
 -- first: section, subject, detail, lost, stored
+-- materialized: It reads the extent of each table, and whoever asks anything is told of losses.
 -- alias: diagnostics_summary
 -- scope: whole
 -- columns:
