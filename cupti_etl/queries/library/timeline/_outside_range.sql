@@ -65,21 +65,29 @@ spent AS (
     ASOF LEFT JOIN _compile_range AS compile
         ON compile.process_id = times.process_id AND compile.start_ns <= times.at_ns
 ),
+-- Of ranges that are alike, the first stands for all.
 placed AS (
-    SELECT gpu, state, compiled, kernel, range_id, sum(host_ns) AS host_ns
+    SELECT gpu, state, compiled, kernel, alike_range_id AS range_id, sum(host_ns) AS host_ns
     FROM spent
     ASOF LEFT JOIN _range_turn AS turn
         ON turn.process_id = spent.process_id
         AND turn.thread_id = spent.thread_id
         AND turn.at_ns <= spent.at_ns
-    GROUP BY gpu, state, compiled, kernel, range_id
+    LEFT JOIN _range_parent AS parent ON parent.range_id = turn.range_id
+    GROUP BY gpu, state, compiled, kernel, alike_range_id
+),
+ranges AS MATERIALIZED (
+    SELECT first.range_id, first.depth, outer_range.alike_range_id AS parent_range_id
+    FROM _range_parent AS first
+    LEFT JOIN _range_parent AS outer_range ON outer_range.range_id = first.parent_range_id
+    WHERE first.range_id = first.alike_range_id
 ),
 around AS (
     SELECT range_id AS inner_range_id, range_id FROM placed WHERE range_id IS NOT NULL
     UNION
     SELECT inner_range_id, parent_range_id
     FROM around
-    JOIN _range_parent USING (range_id)
+    JOIN ranges USING (range_id)
     WHERE parent_range_id IS NOT NULL
 ),
 names AS MATERIALIZED (
@@ -91,7 +99,7 @@ names AS MATERIALIZED (
         FROM (SELECT DISTINCT range_id FROM around)
         JOIN _range_span USING (range_id)
     )
-    JOIN _range_parent USING (range_id)
+    JOIN ranges USING (range_id)
 ),
 paths AS (
     SELECT range_id, depth, name, stem, [stem] AS path FROM names WHERE parent_range_id IS NULL
