@@ -62,15 +62,17 @@ tuning AS (
     UNION
     SELECT process_id FROM benchmarking
 ),
+-- Numbers stand for names and configurations, as rows of texts take several times as long.
 shapes AS (
-    SELECT process_id, correlation_id, start_ns, device_id, name,
-           [block_x, block_y, block_z, registers_per_thread, static_shared_bytes,
-            dynamic_shared_bytes, grid_x, grid_y, grid_z] AS configuration
+    SELECT process_id, correlation_id, start_ns, device_id, hash(name) AS name_id,
+           hash(block_x, block_y, block_z, registers_per_thread, static_shared_bytes,
+                dynamic_shared_bytes, grid_x, grid_y, grid_z) AS configuration
     FROM kernel
+    WHERE name IS NOT NULL
 ),
 work AS (
-    SELECT act.process_id, gpu, stream_id, act.start_ns, act.end_ns, act.name, configuration,
-           stacked.is_try,
+    SELECT act.process_id, gpu, stream_id, act.start_ns, act.end_ns, hash(act.name) AS name_id,
+           configuration, stacked.is_try,
            coalesce(
                kind = 'memset' AND bytes >= 16777216
                    OR kind = 'kernel' AND contains(act.name, 'FillFunctor'), false
@@ -81,7 +83,7 @@ work AS (
     LEFT JOIN shapes
         ON kind = 'kernel' AND shapes.process_id = act.process_id
         AND shapes.correlation_id = act.correlation_id AND shapes.start_ns = act.start_ns
-        AND shapes.device_id = act.device_id AND shapes.name = act.name
+        AND shapes.device_id = act.device_id AND shapes.name_id = hash(act.name)
     LEFT JOIN stacked
         ON stacked.process_id = act.process_id AND stacked.correlation_id = act.correlation_id
 ),
@@ -92,57 +94,72 @@ ordered AS (
                OVER line AS prepared_ns
     FROM work
     WINDOW line AS (
-        PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name
+        PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name_id
         ROWS UNBOUNDED PRECEDING
     )
 ),
 marked AS (
     SELECT *, clearings > coalesce(lag(clearings) OVER line, 0) AS is_cleared,
            prepared_ns - coalesce(lag(prepared_ns) OVER line, 0) AS clearing_ns,
-           (name, configuration) IS DISTINCT FROM lag((name, configuration)) OVER line AS is_other
+           name_id IS DISTINCT FROM lag(name_id) OVER line
+               OR configuration IS DISTINCT FROM lag(configuration) OVER line AS is_other
     FROM ordered
     WHERE NOT is_preparing
-    WINDOW line AS (PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name)
+    WINDOW line AS (PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name_id)
 ),
 grouped AS (
-    SELECT *, sum(is_other::INTEGER) OVER (
-               PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name
+    SELECT * EXCLUDE (clearings, prepared_ns, is_preparing, is_clearing),
+           sum(is_other::INTEGER) OVER (
+               PARTITION BY process_id, gpu, stream_id ORDER BY start_ns, end_ns, name_id
                ROWS UNBOUNDED PRECEDING
            ) AS stretch
     FROM marked
 ),
-cleared AS (
-    -- What runs after the last clearing may be the program's own.
-    SELECT *, sum(is_cleared::INTEGER) OVER whole >= 5
-               AND start_ns <= max(CASE WHEN is_cleared THEN start_ns END) OVER whole
-               AS looks_like_try
+-- What runs after the last clearing may be the program's own.
+stretches AS (
+    SELECT process_id, gpu, stream_id, stretch, any_value(name_id) AS name_id,
+           any_value(configuration) AS configuration,
+           max(start_ns) FILTER (WHERE is_cleared) AS last_ns
     FROM grouped
     WHERE configuration IS NOT NULL
-    WINDOW whole AS (PARTITION BY process_id, gpu, stream_id, stretch)
+    GROUP BY process_id, gpu, stream_id, stretch
+    HAVING count(*) FILTER (WHERE is_cleared) >= 5
 ),
 tried AS (
-    SELECT process_id, gpu, name
-    FROM cleared
-    WHERE looks_like_try
-    GROUP BY process_id, gpu, name
+    SELECT process_id, gpu, name_id
+    FROM stretches
+    GROUP BY process_id, gpu, name_id
     HAVING count(DISTINCT configuration) >= 2
 ),
 told AS (
-    SELECT cleared.process_id, cleared.gpu, cleared.name, configuration, start_ns, end_ns,
+    SELECT runs.process_id, runs.gpu, runs.name_id, runs.configuration, start_ns, end_ns,
            clearing_ns, is_try IS NOT NULL AS is_stacked,
-           coalesce(is_try, looks_like_try AND tried.name IS NOT NULL) AS is_tuning
-    FROM cleared
+           coalesce(is_try, start_ns <= last_ns AND tried.name_id IS NOT NULL, false) AS is_tuning
+    FROM grouped AS runs
+    LEFT JOIN stretches
+        ON stretches.process_id = runs.process_id AND stretches.gpu = runs.gpu
+        AND stretches.stream_id IS NOT DISTINCT FROM runs.stream_id
+        AND stretches.stretch = runs.stretch
     LEFT JOIN tried
-        ON tried.process_id = cleared.process_id AND tried.gpu = cleared.gpu
-        AND tried.name = cleared.name
+        ON tried.process_id = runs.process_id AND tried.gpu = runs.gpu
+        AND tried.name_id = runs.name_id
+    WHERE runs.configuration IS NOT NULL
+        AND (EXISTS (FROM tried) OR EXISTS (FROM stacked WHERE is_try))
 ),
 -- With the time since the execution before it, if that tried the same kernel.
 turns AS (
     SELECT *,
-           end_ns - CASE WHEN (name, is_tuning) IS DISTINCT FROM lag((name, is_tuning)) OVER line
+           end_ns - CASE WHEN name_id IS DISTINCT FROM lag(name_id) OVER line
+                             OR is_tuning IS DISTINCT FROM lag(is_tuning) OVER line
                          THEN start_ns ELSE lag(end_ns) OVER line END AS turn_ns
     FROM told
-    WINDOW line AS (PARTITION BY process_id, gpu ORDER BY start_ns, end_ns, name)
+    WINDOW line AS (PARTITION BY process_id, gpu ORDER BY start_ns, end_ns, name_id)
+),
+names AS (
+    SELECT hash(name) AS name_id, any_value(name) AS name
+    FROM kernel
+    WHERE EXISTS (FROM told)
+    GROUP BY name_id
 ),
 sums AS (
     SELECT process_id, gpu, coalesce(short, name) AS short,
@@ -157,7 +174,8 @@ sums AS (
            count(*) FILTER (WHERE NOT is_tuning) AS other_runs,
            coalesce(sum(end_ns - start_ns) FILTER (WHERE NOT is_tuning), 0) AS other_ns
     FROM turns
-    LEFT JOIN _readable_name AS shorts ON shorts.mangled = turns.name
+    JOIN names ON names.name_id = turns.name_id
+    LEFT JOIN _readable_name AS shorts ON shorts.mangled = names.name
     GROUP BY process_id, gpu, coalesce(short, name)
 )
 SELECT process_id, gpu, short, CASE WHEN is_stacked THEN 'python' ELSE 'pattern' END AS source,
