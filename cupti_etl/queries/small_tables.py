@@ -63,10 +63,12 @@ class SmallTables:
 
         self._states.pop(table, None)
         self.without_rows.discard(table)
-        if not select or (parts and is_empty):
-            select, made = empty_table(table), [(0,)]
-        elif not parts or state_bytes(parts) > MOST_BYTES:
+        if not select:
+            return empty_table(table)
+        if not parts or (state_bytes(parts) > MOST_BYTES and not is_empty):
             return select
+        if is_empty:
+            select, made = empty_table(table), [(0,)]
         else:
             copy = identifier(f"_small_{table}")
             try:
@@ -75,10 +77,9 @@ class SmallTables:
                 # Who asks for a column that is damaged is told so; nobody else has to know.
                 return select
             select = f"FROM {copy}"
-        if parts:
-            self._states[table] = parts
-            if made == [(0,)]:
-                self.without_rows.add(table)
+        self._states[table] = parts
+        if made == [(0,)]:
+            self.without_rows.add(table)
         return select
 
     def bytes(self, table: str) -> int:

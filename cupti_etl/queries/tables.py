@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import duckdb
 
 # Beside a program that did nothing there are samples all the same.
-_EXTENT = ("table_name", "is_activity", "is_recorded", "has_key", "rows", "start_ns", "end_ns")
 _ONLY_SAMPLED = "EXISTS (FROM capture WHERE source = 'sample')"
+_EXTENT = ("table_name", "is_activity", "is_recorded", "has_key", "rows", "start_ns", "end_ns")
 _RECORDED = {"pm_sample", *(kind.table for kind in KINDS)}
 # Which source a row is from; later captures have larger numbers.
 _SOURCE = "_source"
