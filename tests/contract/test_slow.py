@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -21,6 +22,8 @@ def collect(*words: str) -> str:
         capture_output=True,
         text=True,
         check=False,
+        # What somebody has there, such as -v, would change what is said.
+        env={**os.environ, "PYTEST_ADDOPTS": ""},
     )
     assert done.returncode in (0, 5), done.stderr  # 5: no tests
     return done.stdout

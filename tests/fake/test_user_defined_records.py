@@ -163,7 +163,9 @@ def test_fields_change_behind_a_fence(fakes: Fakes, tmp_path: Any) -> None:
         cupti.flush()
         return [len(record) for record in client.records]
 
-    assert in_process(fakes, scenario, log=tmp_path) == [8, 104, 8]
+    first, *others = in_process(fakes, scenario, log=tmp_path)
+    # Two buffers are out at the end, and two threads hand them over.
+    assert (first, sorted(others)) == (8, [8, 104])
     (log,) = fakes.log(tmp_path)
     assert log.counters["unfenced"] == 1
     assert log.delivered[KERNEL] == 3
