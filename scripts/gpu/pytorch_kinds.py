@@ -10,14 +10,13 @@ import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from pytorch_app import Rows, measured
+from steps import Step, small_llama, training
 from torch import nn
 
-Step = Callable[[], Any]
 KINDS: dict[str, Callable[[], Step]] = {}
 GPU = "cuda"
 
@@ -37,17 +36,6 @@ def layers(width: int = 512, depth: int = 4) -> nn.Sequential:
 def rows(width: int = 512) -> torch.Tensor:
     """What such layers take."""
     return torch.randn(64, width, device=GPU)
-
-
-def training(model: Any, x: Any, optimizer: Any) -> Step:
-    """A step of training."""
-
-    def step() -> None:
-        optimizer.zero_grad()
-        model(x).square().mean().backward()
-        optimizer.step()
-
-    return step
 
 
 def one_rank() -> None:
@@ -329,17 +317,7 @@ def fully_sharded() -> Step:
 
 @kind
 def generation() -> Step:
-    from transformers import LlamaConfig, LlamaForCausalLM
-
-    config = LlamaConfig(
-        hidden_size=256,
-        intermediate_size=512,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        vocab_size=1000,
-    )
-    model: Any = LlamaForCausalLM(config).to(GPU, torch.bfloat16).eval()
+    model = small_llama(key_value_heads=2).to(torch.bfloat16).eval()
     tokens = torch.randint(0, 1000, (2, 16), device=GPU)
     return lambda: model.generate(tokens, max_new_tokens=12, do_sample=False)
 

@@ -8,23 +8,39 @@ from typing import Any
 
 import torch
 
-Step = Callable[[], None]
+Step = Callable[[], Any]
 
 
-def llama(*, is_compiled: bool = False) -> tuple[Step, torch.nn.Module]:
-    """A training step of a small Llama."""
+def small_llama(key_value_heads: int = 4) -> Any:
+    """A Llama of four small layers."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
-    torch.manual_seed(0)
     config = LlamaConfig(
         hidden_size=256,
         intermediate_size=512,
         num_hidden_layers=4,
         num_attention_heads=4,
-        num_key_value_heads=4,
+        num_key_value_heads=key_value_heads,
         vocab_size=1000,
     )
-    model: Any = LlamaForCausalLM(config).cuda()
+    return LlamaForCausalLM(config).cuda()
+
+
+def training(model: Any, x: Any, optimizer: Any) -> Step:
+    """A step of training that has the squares of what a model makes go down."""
+
+    def step() -> None:
+        optimizer.zero_grad()
+        model(x).square().mean().backward()
+        optimizer.step()
+
+    return step
+
+
+def llama(*, is_compiled: bool = False) -> tuple[Step, torch.nn.Module]:
+    """A training step of a small Llama."""
+    torch.manual_seed(0)
+    model = small_llama()
     called = torch.compile(model) if is_compiled else model
     optimizer = torch.optim.AdamW(model.parameters())
     tokens = torch.randint(0, 1000, (2, 64), device="cuda")
@@ -43,14 +59,7 @@ def transformer(batch: int, **optimizer_options: bool) -> Step:
     layer = torch.nn.TransformerEncoderLayer(512, 8, 2048, batch_first=True)
     model = torch.nn.TransformerEncoder(layer, 6).cuda()
     optimizer = torch.optim.AdamW(model.parameters(), **optimizer_options)
-    x = torch.randn(batch, 128, 512, device="cuda")
-
-    def step() -> None:
-        optimizer.zero_grad()
-        model(x).square().mean().backward()
-        optimizer.step()
-
-    return step
+    return training(model, torch.randn(batch, 128, 512, device="cuda"), optimizer)
 
 
 def small_transformer() -> Step:
