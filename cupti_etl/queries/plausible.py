@@ -79,7 +79,7 @@ def _look(
     for source in sources:
         if isinstance(source, File):
             empty -= source.names
-            for table in source.names & set(known):
+            for table in source.names & {table for table in known if _measured(table)}:
                 for column in _beyond(con, source, table):
                     found.setdefault(table, set()).update(_measured(table)[column])
     return _Looked(empty, found)

@@ -27,8 +27,8 @@ AT_ONCE = 4
 OTHER_THREADS = ("threads", "loader")
 # The profiler's own GPU times differ from run to run; where most time is, by less than this.
 NEAR, MOST_OF_IT = 0.15, 0.02
-# The profiler has calls of the runtime as events, too; compiled code tells of its parts only while
-# torch.profiler runs; and ranges of NCCL end on another thread.
+# Beside operators the profiler has calls of the runtime as events, too; compiled code tells of its
+# parts only while torch.profiler runs; and ranges of NCCL end on another thread.
 OF_THE_PROFILER = (
     *("cuda", "cu", "ProfilerStep", "Activity Buffer", "Buffer Flush", "Lazy Function Loading"),
     *("INVALID", "nccl:"),
@@ -66,34 +66,40 @@ def compare_counts(
 ) -> None:
     """How often each name was counted must be the same, or at least what the profiler saw."""
     counts = {
-        name: [theirs.get(name, 0), ours.get(name, 0)]
-        for name in theirs.keys() | ours.keys()
-        if not name.startswith(OF_THE_PROFILER)
+        name: (theirs.get(name, 0), ours.get(name, 0)) for name in theirs.keys() | ours.keys()
     }
     case[what] = len(counts)
-    different = {
+    case[f"{what}_differ"] = different = {
         name: (expected, found)
         for name, (expected, found) in counts.items()
         if (found < expected if at_least else found != expected)
     }
-    case[f"{what}_differ"] = different
-    if different:
-        case["wrong"].append(f"{len(different)} {what} are counted otherwise")
+    if different or not counts:
+        case["wrong"].append(f"{len(different)} of {len(counts)} {what} are counted otherwise")
+
+
+def operators(trace: Any) -> dict[str, dict[str, Any]]:
+    """The rows of operator_summary by their names."""
+    return {row["name"]: row for row in trace.query("operator_summary").arrow().to_pylist()}
+
+
+def recorded(counts: dict[str, int]) -> dict[str, int]:
+    """Those of which --pytorch has a record."""
+    return {name: n for name, n in counts.items() if not name.startswith(OF_THE_PROFILER)}
 
 
 def compare_operators(case: dict[str, Any], trace: Any, theirs: dict[str, list[float]]) -> None:
-    """Counts by name must be the same."""
-    ours = {
-        row["name"]: row["calls"] for row in trace.query("operator_summary").arrow().to_pylist()
-    }
+    """Counts by name must be the same, but for what only the profiler has."""
+    ours = {name: row["calls"] for name, row in operators(trace).items()}
     counts = {name: int(row[0]) for name, row in theirs.items()}
-    compare_counts(case, "operators", ours, counts, at_least=case["name"] in OTHER_THREADS)
+    at_least = case["name"] in OTHER_THREADS
+    compare_counts(case, "operators", recorded(ours), recorded(counts), at_least=at_least)
     case["calls"] = sum(ours.values())
 
 
 def compare_times(case: dict[str, Any], trace: Any, theirs: dict[str, list[float]]) -> None:
     """Times on the GPU must be nearly the same, of the operators with most of it."""
-    ours = {row["name"]: row for row in trace.query("operator_summary").arrow().to_pylist()}
+    ours = operators(trace)
     total = sum(self_us for _, self_us, _ in theirs.values())
     times = {
         name: [round(self_us, 1), round(ours[name]["self_gpu_ns"] / 1e3, 1)]
