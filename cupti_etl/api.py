@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,8 +21,7 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope, choose, has_steady_steps
 from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
-from cupti_etl.queries.derived import DERIVED
-from cupti_etl.queries.index import Indexed, Worker, compute, order, shared_settings
+from cupti_etl.queries.derived import DERIVED, Indexed
 from cupti_etl.queries.lent_parts import LentParts
 from cupti_etl.queries.materialize import Operator
 from cupti_etl.queries.opening import check_version, in_order
@@ -109,7 +108,7 @@ class Trace:
         self._parts: LentParts[Trace] = LentParts()
         self._sources: tuple[Source, ...] = ()
         self._told: Callable[[str], None] | None = None
-        # What this lies on, if it was opened for this one alone.
+        # What this lies on, or goes with, if it was opened for this one alone.
         self._owned: Trace | None = None
         if choice and choice.windows:
             if below is None:
@@ -317,11 +316,23 @@ class Trace:
         """
         other = copy.copy(self)
         other._connection = self._connection.session()
+        other._parts = LentParts()
+        other._owned = None
+        other.whole = other
+        if self.whole is not self:
+            other.whole = other._owned = self.whole.session()
         return other
 
     def interrupt(self) -> None:
-        """Stop the statement that runs on this connection, from another thread."""
-        self._connection.con.interrupt()
+        """Stop the statements of a session, and of those that it has, from another thread."""
+        self._connection.interrupt()
+        if self.whole is not self:
+            self.whole.interrupt()
+
+    def stop(self) -> None:
+        """Stop the statements of all sessions, and what is made for them, from another thread."""
+        self.interrupt()
+        self._connection.views.stop()
 
     def tell(self, told: Callable[[str], None]) -> None:
         """Say what is computed of a trace that is not small, as that can take seconds.
@@ -341,20 +352,10 @@ class Trace:
         Raises:
             TraceError: a part is damaged, or has vanished.
         """
-        connection = self._connection
-        refused = connection.attempt(lambda: connection.views.refusal(connection.con))
-        queries = {} if refused else order(library(), _operators())
-        if queries:
-            (has,) = self.sql(
-                "SELECT current_setting('threads') AS threads,"
-                " current_setting('memory_limit') AS memory_limit"
-            )
-            with ExitStack() as opened:
-                workers = []
-                for each in shared_settings(**has):
-                    one = Trace(self._given, self._confined, None, {**self.settings, **each})
-                    workers.append(Worker(opened.enter_context(one).sql, one._connection.stop))
-                compute(queries, workers, self._told or (lambda name: None))
+        attempt, views, con = self._connection.attempt, self._connection.views, self._connection.con
+        refused = attempt(lambda: views.refusal(con))
+        queries = [] if refused else [query.name for query in library() if query.materialized]
+        attempt(lambda: views.need(con, queries))
         folder = self.path / DERIVED
         size = 0 if refused else sum(file.stat().st_size for file in folder.glob("*/*"))
         return Indexed(len(queries), size, refused)

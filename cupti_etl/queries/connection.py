@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from weakref import WeakSet
 
 from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.queries.failure import may_pass, translate
@@ -39,6 +40,7 @@ class Connection:
         self.views = views
         self.folders: tuple[Path, ...] = ()
         self._own: duckdb.DuckDBPyConnection | None = None
+        self._sessions: WeakSet[Connection] = WeakSet()
         self._closed = False
         self._in_transaction = False
 
@@ -47,7 +49,19 @@ class Connection:
         self._check_open()
         other = copy.copy(self)
         other.con = other._own = self.views.cursor(self.con)
+        other._sessions = WeakSet()
+        self._sessions.add(other)
         return other
+
+    def interrupt(self) -> None:
+        """Stop the statement that runs here, and those of the sessions, from another thread."""
+        import duckdb
+
+        # One may have been closed by now.
+        with contextlib.suppress(duckdb.ConnectionException):
+            self.con.interrupt()
+        for each in list(self._sessions):
+            each.interrupt()
 
     def close(self) -> None:
         """Let go of everything; results that are still being read fail."""
@@ -83,15 +97,6 @@ class Connection:
         found = self.views.bind(con, action, is_inside=is_inside)
         self._in_transaction = is_inside
         return found
-
-    def stop(self) -> None:
-        """Stop what is being made for a statement, from another thread."""
-        import duckdb
-
-        # What was being made may be done by now.
-        with contextlib.suppress(duckdb.ConnectionException):
-            if making := self.views.making:
-                making.interrupt()
 
     def show_tables(self) -> str:
         """What SHOW TABLES means: what can be asked, and what was created here."""

@@ -13,6 +13,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,21 @@ _ABANDONED_S = 3600
 _GROUP_ROWS = 30 * 1024
 # Version 2 packs numbers by their differences, which leaves little to compress.
 _FORMAT = f"FORMAT parquet, PARQUET_VERSION v2, COMPRESSION snappy, ROW_GROUP_SIZE {_GROUP_ROWS}"
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """What ``Trace.index`` did.
+
+    Attributes:
+        queries: how many are computed now.
+        bytes: of the folder ``derived``.
+        refused: why nothing was computed; "" if it was.
+    """
+
+    queries: int
+    bytes: int
+    refused: str
 
 
 def drop(con: duckdb.DuckDBPyConnection, name: str) -> None:

@@ -15,6 +15,7 @@ import contextlib
 import functools
 import hashlib
 import shutil
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -66,7 +67,10 @@ Operators = Callable[[], Mapping[str, Operator]]
 
 
 class Materialized:
-    """The materialized queries of one trace; the caller sees to it that one thread uses it.
+    """The materialized queries of one trace.
+
+    Several threads may use it; the caller sees to it that they make different ones, and that none
+    is forgotten meanwhile.
 
     Args:
         catalog: the queries.
@@ -92,11 +96,13 @@ class Materialized:
         self._is_part = is_part
         # Gets the name of the query whose rows are being computed, and "" when none are any more.
         self.tell: Callable[[str], None] = _nothing
-        self._told = ""
+        self._told: list[str] = []
         self._sources: tuple[Source, ...] = ()
         self._made: dict[str, State] = {}
         # The parts as they were when something began to be made, with all that it needs.
-        self._then: State | None = None
+        self._then: State = ()
+        self._looking = 0
+        self._lock = threading.Lock()
         self._known: State = ()
         self._fitness: tuple[State, str, str] | None = None
 
@@ -112,7 +118,8 @@ class Materialized:
     def stale(self, now: State) -> list[str]:
         """The queries whose parts are no longer those of the trace."""
         now = self._as_known(now)
-        return [name for name, then in self._made.items() if then is not now and then != now]
+        made = list(self._made.items())
+        return [name for name, then in made if then is not now and then != now]
 
     def _as_known(self, now: State) -> State:
         """The same, as one object for as long as it is the same: to compare it takes time."""
@@ -125,6 +132,13 @@ class Materialized:
         for name in names:
             drop(con, name)
             del self._made[name]
+
+    def made_with(self, name: str) -> str:
+        """What makes a query, and possibly others with it; its own name if it is not materialized.
+
+        It is asked of tables, too."""
+        operator = self._operators().get(name) if self._is_materialized(name) else None
+        return operator.name if operator else name
 
     def make(self, con: duckdb.DuckDBPyConnection, query: Query) -> Sequence[str]:
         """Make a query a view over its rows, which are computed now if nobody did before.
@@ -147,14 +161,16 @@ class Materialized:
     @contextlib.contextmanager
     def parts_looked_at(self) -> Iterator[State]:
         """The parts as they are; for what is made meanwhile, too, which is stale if they change."""
-        if self._then is not None:
-            yield self._then
-            return
-        self._then = self._as_known(state(self._sources))
+        with self._lock:
+            if not self._looking:
+                self._then = self._as_known(state(self._sources))
+            self._looking += 1
+            now = self._then
         try:
-            yield self._then
+            yield now
         finally:
-            self._then = None
+            with self._lock:
+                self._looking -= 1
 
     def _views(
         self, con: duckdb.DuckDBPyConnection, operator: Operator, query: Query
@@ -196,14 +212,16 @@ class Materialized:
         # What is computed only as it is small takes no time.
         with self.parts_looked_at() as now:
             is_worth = self._is_materialized(name) and state_bytes(now) >= WORTH_BYTES
-        tell = self.tell if is_worth else _nothing
-        before, self._told = self._told, name
-        tell(name)
+        if not is_worth:
+            yield
+            return
+        self._told.append(name)
+        self.tell(name)
         try:
             yield
         finally:
-            self._told = before
-            tell(before)
+            self._told.remove(name)
+            self.tell(self._told[-1] if self._told else "")
 
     def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator, put: Put) -> None:
         self._need(con, (*operator.reads, *operator.counts))

@@ -53,6 +53,11 @@ class PartViews(Views):
         self._is_all = whole._is_all
         self._database = f"part_{next(_NUMBERS)}"
 
+    def stop(self) -> None:
+        """Stop what is being made, here and of the whole, from another thread."""
+        super().stop()
+        self._whole.stop()
+
     def begin(self, con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         """Make the database; a connection to it."""
         con.execute(f"ATTACH ':memory:' AS {self._database}")
@@ -104,20 +109,17 @@ class PartViews(Views):
         # What a part lacks may be looked up in the whole.
         if name not in TABLES:
             return False
-        with self._whole._lock, self._whole.cursor(con) as beside:
-            return self._whole._has_no_row(beside, name)
+        return self._whole.has_no_row(con, name)
 
     def _table_bytes(self, table: str) -> int:
         return self._whole._table_bytes(table)
 
-    def _make_tables(self, con: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
-        missing = [table for table in tables if table not in self._made]
-        self._whole.need(con, missing)
-        for table in missing:
+    def _read_tables(self, con: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
+        self._whole.need(con, tables)
+        for table in tables:
             con.execute(
                 f"CREATE OR REPLACE VIEW {identifier(table)} AS\n{self._times.table(table)}"
             )
-        self._made.update(missing)
 
 
 def _will_do(query: Query, operator: Operator) -> bool:

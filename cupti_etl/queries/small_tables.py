@@ -93,4 +93,5 @@ class SmallTables:
         Args:
             there: the parts of each table as they are now.
         """
-        return [table for table, then in self._states.items() if there.get(table, ()) != then]
+        states = list(self._states.items())
+        return [table for table, then in states if there.get(table, ()) != then]

@@ -7,9 +7,10 @@ question costs, and aliases, strings and names of people's own tables mean what 
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -18,17 +19,11 @@ from cupti_etl.errors import UsageError
 from cupti_etl.queries import small_tables
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.header import Query
+from cupti_etl.queries.making import Making
 from cupti_etl.queries.materialize import Materialized, Operators
-from cupti_etl.queries.plausible import plausible_tables
 from cupti_etl.queries.scope import Choice
-from cupti_etl.queries.small_tables import SmallTables
-from cupti_etl.queries.tables import (
-    check_types,
-    create_table_view,
-    found_tables,
-    table_extent,
-    table_rows,
-)
+from cupti_etl.queries.table_views import TableViews
+from cupti_etl.queries.tables import found_tables, table_extent, table_rows
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import Folder, Source, State, by_table, identifier, state
 
@@ -61,13 +56,11 @@ class Views:
     ) -> None:
         self._catalog = catalog
         self._choice = choice
-        self._lock = threading.RLock()
+        self._making = Making(self.cursor)
+        self._tables = TableViews(choice)
+        self._one = threading.Lock()  # makes tables
         self._sources: tuple[Source, ...] = ()
         self._folders: tuple[Folder, ...] = ()
-        # Those without a part, which may get one while a capture runs.
-        self._empty: set[str] = set()
-        self._small = SmallTables()
-        self._there: set[str] = set()
         # Queries without a row, as their headers say of what is not there: nowhere in the trace, as
         # workers, and parts, may be told of what others have.
         self._unanswerable: set[str] = set()
@@ -75,10 +68,9 @@ class Views:
         # The parts when a statement was bound last.
         self._state: State = ()
         self._parts: dict[str, State] = {}
-        self._turn = 0  # how often something was made for a statement
-        self.making: duckdb.DuckDBPyConnection | None = None  # where that runs
-        # A hint: where it is wrong, the binder says so.
-        self._made: set[str] = set()
+        # What was made, and when.  A hint: where it is wrong, the binder says so.
+        self._made: dict[str, int] = {}
+        self._turns = itertools.count()
         self._materialized = Materialized(
             catalog, operators, self._need, self._execute, is_part=not self._is_all
         )
@@ -87,9 +79,8 @@ class Views:
         """Say where the rows are, before anything is asked."""
         self._sources = tuple(sources)
         self._folders = tuple(each for each in sources if isinstance(each, Folder))
-        self._there = {table for each in sources for table in each.tables()}
         self._state, self._parts = (), {}
-        self._small.open(self._sources)
+        self._tables.open(self._sources)
         self._materialized.open(self._sources)
 
     def close(self, con: duckdb.DuckDBPyConnection) -> None:
@@ -101,10 +92,11 @@ class Views:
 
     def reopen(self, con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> None:
         """Say that the rows are of others from now on; what was made is of those, too."""
-        with self._lock, self.cursor(con) as beside:
+        with self._making.alone(con) as beside:
             self.open(sources)
             self._forget_unanswerable(beside)
-            self._renew(beside, sorted(self._made & TABLES.keys()), self._materialized.names)
+            tables = sorted(self._made.keys() & TABLES.keys())
+            self._renew(beside, tables, self._materialized.names)
 
     def names(self) -> list[str]:
         """What can be asked, whether it was made or not."""
@@ -130,7 +122,7 @@ class Views:
             self._refresh(con)
         before = ""
         while True:
-            turn = self._turn
+            turn = next(self._turns)
             try:
                 return action()
             except duckdb.CatalogException as error:
@@ -139,20 +131,10 @@ class Views:
                     raise
                 if is_inside:
                     self._make_inside(con, name)
-                elif not self._make_in_turn(con, name, turn):
-                    continue
+                else:
+                    with self._making.connection(con) as beside:
+                        self._make(beside, name, turn)
                 before = name
-
-    def _make_in_turn(self, con: duckdb.DuckDBPyConnection, name: str, turn: int) -> bool:
-        """Make something, unless another thread has made anything since.
-
-        It may have made just that, and to make it again would take away what others read.
-        """
-        with self._lock, self.cursor(con) as self.making:
-            if is_first := self._turn == turn:
-                self._make(self.making, name)
-                self._turn += 1
-            return is_first
 
     def _make_inside(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         """Make something in a transaction, which sees what was made in it and before it began.
@@ -165,10 +147,8 @@ class Views:
         elif statement := self._by_name(name):
             pass
         else:
-            with self._lock:
-                made = set(self._made)
-                self._make_tables(con, (name,))
-                self._made = made
+            with self._making.connection(con), self._one:
+                self._read_tables(con, (name,))
             return
         self.bind(con, partial(con.execute, statement), is_inside=True)
 
@@ -178,13 +158,22 @@ class Views:
 
     def refusal(self, con: duckdb.DuckDBPyConnection) -> str:
         """Why what is computed once cannot be kept in the trace's folder; "" if it can."""
-        with self._lock, self.cursor(con) as beside:
+        with self._making.connection(con) as beside:
             return self._materialized.refusal(beside)
 
     def need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what is not there yet, for views over these."""
-        with self._lock, self.cursor(con) as beside:
+        with self._making.connection(con) as beside:
             self._need(beside, names)
+
+    def has_no_row(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
+        """Whether something has no row, as far as that is known without computing it."""
+        with self._making.connection(con) as beside:
+            return self._has_no_row(beside, name)
+
+    def stop(self) -> None:
+        """Stop what is being made, from another thread."""
+        self._making.stop()
 
     def _is_known(self, name: str) -> bool:
         if name == TABLE_EXTENT or name in TABLES or name in self._catalog:
@@ -204,45 +193,52 @@ class Views:
             con: a connection.
             now: the parts, if somebody has looked.
         """
-        with self._lock:
-            now = state(self._sources) if now is None else now
+        now = state(self._sources) if now is None else now
+        if not self._is_out_of_date(now):
+            return
+        with self._making.alone(con) as beside:
             if now != self._state:
                 self._state, self._parts = now, by_table(now, self._folders)
-                if self._unanswerable:
-                    with self.cursor(con) as beside:
-                        self._forget_unanswerable(beside)
-            there = self._parts
-            filled = [table for table in sorted(self._empty) if table in there]
-            filled += self._small.stale(there)
-            stale = self._materialized.stale(now)
-            if filled or stale:
-                with self.cursor(con) as beside:
-                    self._renew(beside, filled, stale)
+                self._forget_unanswerable(beside)
+            changed = self._tables.changed(self._parts)
+            self._renew(beside, changed, self._materialized.stale(now))
+
+    def _is_out_of_date(self, now: State) -> bool:
+        if now != self._state:
+            return True
+        return bool(self._tables.changed(self._parts) or self._materialized.stale(now))
 
     def _forget_unanswerable(self, con: duckdb.DuckDBPyConnection) -> None:
         """Take away the queries without a row, so that they are made again when asked for."""
         for name in self._unanswerable:
             what = "MACRO TABLE" if self._catalog[name].parameters else "VIEW"
             con.execute(f"DROP {what} IF EXISTS {name}")
-        self._made -= self._unanswerable
+            self._made.pop(name, None)
         self._unanswerable.clear()
 
     def _renew(
         self, con: duckdb.DuckDBPyConnection, filled: Sequence[str], stale: Sequence[str]
     ) -> None:
-        self._make_tables(con, filled)
-        for name in {_ROWS, TABLE_EXTENT} & self._made if filled else ():
-            self._make(con, name)
+        self._make_tables(con, filled, next(self._turns))
+        for name in {_ROWS, TABLE_EXTENT} & self._made.keys() if filled else ():
+            self._make(con, name, next(self._turns))
         self._materialized.forget(con, stale)
         # What reads them is there, but they have to be made anew before it is read.
         gone = set(stale)
-        for query in self._catalog:
+        for query in self._catalog if stale else ():
             if gone.intersection(query.needs):
                 gone.add(query.name)
-        self._made -= gone
+        for name in gone:
+            self._made.pop(name, None)
 
-    def _make(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
-        with self._lock:
+    def _make(self, con: duckdb.DuckDBPyConnection, name: str, turn: int = -1) -> None:
+        """Make something, unless another thread has made it since.
+
+        To make it again would take away what others read.
+        """
+        with self._making.taken(self._materialized.made_with(name)), self._making.taken(name):
+            if self._made.get(name, -1) > turn:
+                return
             self._need(con, tuple(TABLES) if name == TABLE_EXTENT else ())
             if self._choice and name in self._choice.given:
                 self._give(con, name, self._choice.given[name])
@@ -251,8 +247,11 @@ class Views:
             elif statement := self._by_name(name):
                 self._execute(con, statement)
             else:
-                self._make_tables(con, (name,))
-            self._made.add(name)
+                self._make_tables(con, (name,), turn)
+            self._note((name,))
+
+    def _note(self, names: Iterable[str]) -> None:
+        self._made.update(dict.fromkeys(names, next(self._turns)))
 
     def _give(self, con: duckdb.DuckDBPyConnection, name: str, rows: pa.Table) -> None:
         """Make a table or a query of rows that somebody else has found."""
@@ -264,8 +263,8 @@ class Views:
     def _by_name(self, name: str) -> str:
         """The statement that makes what is neither a table nor a query; "" if it is one."""
         if name == TABLE_EXTENT:
-            without_rows = self._empty | self._small.without_rows
-            return f"CREATE OR REPLACE VIEW {name} AS\n{table_extent(without_rows)}"
+            extent = table_extent(self._tables.without_rows)
+            return f"CREATE OR REPLACE VIEW {name} AS\n{extent}"
         former = self._catalog.former(name)
         return f"CREATE OR REPLACE VIEW {name} AS FROM {former}" if former else ""
 
@@ -282,14 +281,14 @@ class Views:
         if self._choice and (known := self._choice.known(query)):
             con.execute(f"CREATE OR REPLACE VIEW {query.name} AS\n{known}")
         elif query.name == _ROWS and self._folders == self._sources and not self._choice:
-            there = TABLES.keys() & self._there
-            self._empty.update(TABLES.keys() - there)
+            there = TABLES.keys() & self._tables.there
+            self._tables.without_parts.update(TABLES.keys() - there)
             con.execute(f"CREATE OR REPLACE VIEW {_ROWS} AS\n{table_rows(self._folders, there)}")
         elif self._is_unanswerable(con, query):
             con.execute(replace(query, sql=query.no_rows).create)
             self._unanswerable.add(query.name)
         elif query.materialized:
-            self._made.update(self._materialized.make(con, query))
+            self._note(self._materialized.make(con, query))
         else:
             with self._materialized.parts_looked_at():
                 self._need(con, query.needs)
@@ -309,7 +308,7 @@ class Views:
         """Whether a table or query has no row, as far as its parts, header or kept rows tell."""
         if name in TABLES:
             self._need(con, (name,))
-            return name in self._empty or name in self._small.without_rows
+            return name in self._tables.without_rows
         query = self._catalog[name]
         if self._is_unanswerable(con, query):
             return True
@@ -329,7 +328,7 @@ class Views:
         if query.parameters or self._bytes(query.name, set()) > small_tables.MOST_BYTES:
             return False
         try:
-            self._made.update(self._materialized.make(con, query))
+            self._note(self._materialized.make(con, query))
         except duckdb.InterruptException:
             raise
         except duckdb.Error:
@@ -349,7 +348,7 @@ class Views:
         return small_tables.MOST_BYTES + 1
 
     def _table_bytes(self, table: str) -> int:
-        return 0 if table in self._empty else self._small.bytes(table)
+        return self._tables.bytes(table)
 
     def _need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what is not there yet, before the binder has to ask for one after the other."""
@@ -357,10 +356,8 @@ class Views:
         given = self._choice.given if self._choice else {}
         if tables := [name for name in missing if name in TABLES and name not in given]:
             self._make_tables(con, tables)
-        for name in missing:
-            # One may have needed, or be made with, another of them.
-            if name not in self._made:
-                self._make(con, name)
+        missing = [name for name in missing if name not in self._made]
+        self._making.each(con, missing, self._make)
 
     def _execute(self, con: duckdb.DuckDBPyConnection, statement: str) -> None:
         """Run a statement of our own, and make what it lacks."""
@@ -368,6 +365,7 @@ class Views:
 
         before = ""
         while True:
+            turn = next(self._turns)
             try:
                 con.execute(statement)
                 return
@@ -375,26 +373,17 @@ class Views:
                 name = self._missing(error)
                 if name in ("", before):
                     raise
-                self._make(con, name)
+                self._make(con, name, turn)
                 before = name
 
-    def _make_tables(self, con: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
-        """Make tables; what has to be looked up in the parts of all is looked up at once."""
-        there: dict[str, bool] = {}
-        parts = {table: self._small.parts(table) for table in tables}
-        for table, rows, is_empty in plausible_tables(con, self._sources, tables):
-            if rows:
-                there[table] = is_empty
-            elif table in self._there:
-                # A capture may be exchanging them: whoever asks looks once more.
-                home = self._folders[0].path / table
-                raise FileNotFoundError(f"there is no {home}/part-*.parquet")
-            select = self._small.read(con, table, parts[table], rows, is_empty=is_empty)
-            who = self._choice.who(table) if self._choice else ""
-            select = self._choice.without_counts(table, select) if self._choice else select
-            con.execute(create_table_view(table, select, who))
-        check_types(con, [table for table, is_empty in there.items() if not is_empty])
-        self._there.update(there)
-        self._empty.update(tables)
-        self._empty.difference_update(there)
-        self._made.update(tables)
+    def _make_tables(
+        self, con: duckdb.DuckDBPyConnection, tables: Sequence[str], turn: int = -1
+    ) -> None:
+        """Make tables, but for those that another thread has made since."""
+        with self._one:
+            tables = [table for table in tables if self._made.get(table, -1) <= turn]
+            self._read_tables(con, tables)
+            self._note(tables)
+
+    def _read_tables(self, con: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
+        self._tables.make(con, tables)

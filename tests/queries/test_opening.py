@@ -274,7 +274,7 @@ def test_parts_that_are_not_there_for_a_moment_are_looked_for_again(
             (table, rows if len(looked) > 1 else "", is_empty) for table, rows, is_empty in found
         )
 
-    monkeypatch.setattr("cupti_etl.queries.views.plausible_tables", plausible)
+    monkeypatch.setattr("cupti_etl.queries.table_views.plausible_tables", plausible)
     with cupti_etl.open(write_trace(tmp_path / "run", kernel=TWO)) as opened:
         assert opened.sql("FROM kernel").count() == 2
     assert looked == ["kernel", "kernel"]

@@ -1,0 +1,260 @@
+"""Threads that make what a trace is asked for: each thing once, after its needs, and at once."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import duckdb
+import pytest
+from support.trace import MakeTrace
+
+from cupti_etl.errors import TraceError
+from cupti_etl.queries.making import MOST_THREADS, Making
+
+# Longer than any thread waits for another that is going to come.
+LONG_S = 60
+
+
+class Connection:
+    """Stands for one of DuckDB, and knows who interrupted it."""
+
+    def __init__(self, threads: int = MOST_THREADS, memory: str = "16.0 GiB") -> None:
+        self._settings = threads, memory
+        self.interrupted = threading.Event()
+
+    def cursor(self) -> Connection:
+        return Connection(*self._settings)
+
+    def execute(self, statement: str) -> Connection:
+        assert "current_setting" in statement
+        return self
+
+    def fetchall(self) -> list[tuple[int, str]]:
+        return [self._settings]
+
+    def interrupt(self) -> None:
+        self.interrupted.set()
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+CON = cast("duckdb.DuckDBPyConnection", Connection())
+
+
+def making() -> Making:
+    return Making(lambda con: con.cursor())
+
+
+class Things:
+    """What needs what, and when each was begun and made."""
+
+    def __init__(self, needs: dict[str, list[str]]) -> None:
+        self.making = making()
+        self.needs = needs
+        self.lock = threading.Lock()
+        self.made: list[str] = []
+        self.at_once = self.most_at_once = 0
+        self.meanwhile: Callable[[str], None] = lambda name: None
+
+    def ask(self, *names: str, con: duckdb.DuckDBPyConnection = CON) -> None:
+        with self.making.connection(con) as own:
+            self.making.each(own, names, self.make)
+
+    def make(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
+        with self.making.taken(name):
+            if name in self.made:
+                return
+            self.making.each(con, self.needs[name], self.make)
+            with self.lock:
+                assert set(self.needs[name]) <= set(self.made)
+                self.at_once += 1
+                self.most_at_once = max(self.most_at_once, self.at_once)
+            self.meanwhile(name)
+            with self.lock:
+                self.at_once -= 1
+                self.made.append(name)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_is_made_once_and_after_what_it_needs(seed: int) -> None:
+    chance = random.Random(seed)
+    names = [f"t{number}" for number in range(30)]
+    things = Things(
+        {
+            name: chance.sample(names[:at], min(at, chance.randrange(4)))
+            for at, name in enumerate(names)
+        }
+    )
+    with ThreadPoolExecutor(6) as pool:
+        asked = [pool.submit(things.ask, *chance.sample(names, 8)) for _ in range(6)]
+        for each in asked:
+            each.result(LONG_S)
+    things.ask(*names)
+    assert sorted(things.made) == sorted(names)
+
+
+def test_two_that_do_not_need_each_other_are_made_at_once() -> None:
+    things = Things({"a": [], "b": [], "c": ["a", "b"]})
+    both = threading.Barrier(2, timeout=LONG_S)
+
+    def meanwhile(name: str) -> None:
+        if name != "c":
+            both.wait()  # breaks if they are made one after the other
+
+    things.meanwhile = meanwhile
+    things.ask("c")
+    assert things.made[2] == "c"
+
+
+@pytest.mark.parametrize(
+    ("threads", "memory", "most"),
+    [
+        (16, "100.0 GiB", MOST_THREADS),
+        (2, "100.0 GiB", 2),
+        (16, "2.7 GiB", 2),
+        (16, "95.3 MiB", 1),
+        (16, "16383.9 PiB", MOST_THREADS),  # as DuckDB has it without a limit
+    ],
+)
+def test_no_more_at_once_than_there_are_threads_and_memory(
+    threads: int, memory: str, most: int
+) -> None:
+    things = Things({str(number): [] for number in range(12)})
+    together = threading.Barrier(most, timeout=LONG_S)
+    things.meanwhile = lambda name: together.wait() and None
+    things.ask(*things.needs, con=cast("Any", Connection(threads, memory)))
+    assert things.most_at_once == most
+
+
+def test_who_waits_takes_nobodys_place() -> None:
+    # Two may be busy: one makes x, one waits for it, and a third makes z meanwhile.
+    things = Things({"x": [], "y": ["x"], "z": []})
+    x_begun, z_made = threading.Event(), threading.Event()
+
+    def meanwhile(name: str) -> None:
+        if name == "x":
+            x_begun.set()
+            assert z_made.wait(LONG_S)
+        elif name == "z":
+            z_made.set()
+
+    things.meanwhile = meanwhile
+    con = cast("Any", Connection(threads=2))
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(things.ask, "x", con=con)
+        assert x_begun.wait(LONG_S)
+        things.ask("y", "z", con=con)
+        first.result(LONG_S)
+    assert things.made == ["z", "x", "y"]
+
+
+def test_after_an_error_none_is_begun() -> None:
+    things = Things({"a": [], "b": [], "c": [], "d": []})
+    begun = threading.Barrier(2, timeout=LONG_S)
+    failed = threading.Event()
+
+    def meanwhile(name: str) -> None:
+        if name in ("a", "b"):
+            begun.wait()
+        if name == "a":
+            failed.set()
+            raise TraceError("a part is damaged")
+        assert failed.wait(LONG_S)
+        # The one that failed has still to take the others off the list.
+        while things.making._taken != {"b"}:
+            pass
+
+    things.meanwhile = meanwhile
+    with pytest.raises(TraceError, match="damaged"):
+        things.ask("a", "b", "c", "d", con=cast("Any", Connection(threads=2)))
+    assert things.made in (["b"], [])
+    things.meanwhile = lambda name: None
+    things.ask("a", "b", "c", "d")  # what failed is nobody's
+    assert sorted(things.made) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Query interrupted")])
+def test_control_c_stops_the_others(error: BaseException) -> None:
+    begun = threading.Barrier(2, timeout=LONG_S)
+
+    def make(con: duckdb.DuckDBPyConnection, name: str) -> None:
+        begun.wait()
+        if threading.current_thread() is threading.main_thread():
+            raise error
+        assert cast("Any", con).interrupted.wait(LONG_S)
+
+    one = making()
+    with pytest.raises(type(error)), one.connection(CON) as own:
+        one.each(own, ["a", "b"], make)
+
+
+def test_who_takes_things_away_is_alone() -> None:
+    things = Things({"a": [], "b": []})
+    begun, over, alone = threading.Event(), threading.Event(), threading.Event()
+    order: list[str] = []
+
+    def meanwhile(name: str) -> None:
+        order.append(name)
+        if name == "a":
+            begun.set()
+            assert over.wait(LONG_S)
+
+    def take_away() -> None:
+        with things.making.alone(CON):
+            order.append("alone")
+            alone.set()
+
+    things.meanwhile = meanwhile
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(things.ask, "a")
+        assert begun.wait(LONG_S)
+        taking = pool.submit(take_away)
+        while not things.making._wait_to_be_alone:
+            pass
+        second = pool.submit(things.ask, "b")
+        assert not alone.is_set()
+        over.set()
+        for each in (first, taking, second):
+            each.result(LONG_S)
+    assert order == ["a", "alone", "b"]
+
+
+KERNELS = """
+    process_id device_id stream_id start_ns end_ns name
+    1          0         7         10       20     a
+    1          0         7         30       40     b
+"""
+
+
+def test_what_is_not_making_anything_can_be_stopped(trace: MakeTrace) -> None:
+    with trace(kernel=KERNELS) as opened:
+        opened.stop()
+        assert opened.query("_busy_interval").count() > 0
+        opened.stop()
+
+
+def test_many_threads_ask_one_trace_and_a_part_of_it_at_once(trace: MakeTrace) -> None:
+    names = ("busy_breakdown", "idle_summary", "kernel_summary", "run_summary", "memcpy_summary")
+    with trace(kernel=KERNELS) as opened, opened.scope(from_="5ns") as part:
+        alone = {(each, name): list(each.query(name)) for each in (opened, part) for name in names}
+    expected = list(alone.values())
+    for _ in range(3):
+        with (
+            trace(kernel=KERNELS) as opened,
+            opened.scope(from_="5ns") as part,
+            ThreadPoolExecutor(10) as pool,
+        ):
+            asked = [
+                pool.submit(lambda each, name: list(each.query(name)), each, name)
+                for each in (opened, part)
+                for name in names
+            ]
+            assert [each.result(LONG_S) for each in asked] == expected
