@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.analysis.at_once import at_once
 from cupti_etl.analysis.notes import why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
@@ -178,30 +180,30 @@ def _looked_at(trace: Trace) -> str:
 def _found(
     trace: Trace, queries: Iterable[Query], failed: dict[str, str] | None, known: dict[str, bool]
 ) -> Iterator[Finding]:
-    busy = _ask(trace, library()["busy_breakdown"], failed, known)
-    spans = (row["span_ns"] or 0 for row in busy)
-    span = max(spans, default=0)
-    for query in queries:
-        if query.saving is not None:
-            rows = [
-                row
-                for row in _ask(trace, query, failed, known)
-                if row["saved_ns"] and row["saved_ns"] >= _SMALLEST * span
-            ]
-            yield from _merged(query, query.saving, _named(rows, trace), span, trace.options)
+    savings = [(query, query.saving) for query in queries if query.saving is not None]
+    asked = [library()["busy_breakdown"], *(query for query, _ in savings)]
+    answers: dict[str, list[dict[str, Any]]] = {}
+    asks = [(trace, partial(_ask, query=query, known=known)) for query in asked]
+    for query, answer in zip(asked, at_once(asks), strict=True):
+        if isinstance(answer, EtlError):
+            if failed is None:
+                raise answer
+            failed[query.saving.shown if query.saving else query.name] = answer.message
+            answer = []
+        answers[query.name] = answer
+    span = max((row["span_ns"] or 0 for row in answers["busy_breakdown"]), default=0)
+    for query, saving in savings:
+        answer = answers[query.name]
+        rows = [row for row in answer if row["saved_ns"] and row["saved_ns"] >= _SMALLEST * span]
+        yield from _merged(query, saving, _named(rows, trace), span, trace.options)
 
 
-def _ask(
-    trace: Trace, query: Query, failed: dict[str, str] | None, known: dict[str, bool]
-) -> Sequence[dict[str, Any]]:
+def _ask(trace: Trace, query: Query, known: dict[str, bool]) -> list[dict[str, Any]] | EtlError:
     try:
         # What a part lacks may be looked up in the whole.
         return [] if why_empty(trace.whole, query, known) else list(trace.query(query.name))
     except EtlError as error:
-        if failed is None:
-            raise
-        failed[query.saving.shown if query.saving else query.name] = error.message
-        return []
+        return error
 
 
 def _named(rows: Sequence[dict[str, Any]], trace: Trace) -> list[dict[str, Any]]:

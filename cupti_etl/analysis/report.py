@@ -5,8 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.analysis.at_once import at_once
 from cupti_etl.analysis.document import Document
 from cupti_etl.analysis.findings import Finding, about, find
 from cupti_etl.analysis.notes import (
@@ -135,6 +137,7 @@ class Section:
         reason: why there are no rows.
         drawn: the rows of its chart.
         labels: these, as they are shown.
+        error: why the query failed; "" if it did not.
     """
 
     title: str
@@ -145,6 +148,7 @@ class Section:
     reason: str = ""
     drawn: Sequence[Row] = ()
     labels: Table | None = None
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -251,19 +255,12 @@ def build(trace: Trace, progress: Callable[[str], None] = lambda title: None) ->
     sections = []
     failed: dict[str, str] = {}
     known: dict[str, bool] = {}
-    for asked in SECTIONS:
-        progress(asked.title)
-        try:
-            # Losses are those of the whole trace.
-            of = trace.whole if asked.query == "capture_health" else trace
-            section = _section(of, asked, known)
-        except EtlError as error:
-            failed[asked.query] = error.message
-            query = library()[asked.query]
-            why = f"it failed: {error.message}"
-            section = Section(asked.title, query, asked.command(trace.options), None, [], why)
+    asks = [(trace, partial(_answer, asked=asked, known=known)) for asked in SECTIONS]
+    for section in at_once(asks, lambda place: progress(SECTIONS[place].title)):
         if section:
             sections.append(section)
+            if section.error:
+                failed[section.query.name] = section.error
     progress("Findings")
     verdict, lost, errors = "what it holds is not known", "", ""
     try:
@@ -325,6 +322,17 @@ class _Fetched(Passed):
     def count(self) -> int:
         """How many rows there are."""
         return int(self.fetched.num_rows)
+
+
+def _answer(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | None:
+    """A section, which says so where its query fails."""
+    try:
+        # Losses are those of the whole trace.
+        return _section(trace.whole if asked.query == "capture_health" else trace, asked, known)
+    except EtlError as error:
+        query, why = library()[asked.query], f"it failed: {error.message}"
+        command = asked.command(trace.options)
+        return Section(asked.title, query, command, None, [], why, error=error.message)
 
 
 def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | None:
