@@ -21,7 +21,7 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope, choose, has_steady_steps
 from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
-from cupti_etl.queries.derived import DERIVED, Indexed
+from cupti_etl.queries.derived import Indexed
 from cupti_etl.queries.lent_parts import LentParts
 from cupti_etl.queries.materialize import Operator
 from cupti_etl.queries.opening import check_version, in_order
@@ -317,10 +317,8 @@ class Trace:
         other = copy.copy(self)
         other._connection = self._connection.session()
         other._parts = LentParts()
-        other._owned = None
-        other.whole = other
-        if self.whole is not self:
-            other.whole = other._owned = self.whole.session()
+        other._owned = None if self.whole is self else self.whole.session()
+        other.whole = other._owned or other
         return other
 
     def interrupt(self) -> None:
@@ -346,6 +344,17 @@ class Trace:
         if self._owned:
             self._owned.tell(told)
 
+    def prepare(self, *names: str) -> None:
+        """Make what queries read, several things at once, before one after the other is asked.
+
+        Raises:
+            UsageError: there is no such query.
+            TraceError: a part is damaged, or has vanished.
+        """
+        found = [library()[name].name for name in names]
+        attempt, views, con = self._connection.attempt, self._connection.views, self._connection.con
+        attempt(lambda: views.prepare(con, found))
+
     def index(self) -> Indexed:
         """Compute now what is otherwise computed when a query first needs it.
 
@@ -353,12 +362,7 @@ class Trace:
             TraceError: a part is damaged, or has vanished.
         """
         attempt, views, con = self._connection.attempt, self._connection.views, self._connection.con
-        refused = attempt(lambda: views.refusal(con))
-        queries = [] if refused else [query.name for query in library() if query.materialized]
-        attempt(lambda: views.need(con, queries))
-        folder = self.path / DERIVED
-        size = 0 if refused else sum(file.stat().st_size for file in folder.glob("*/*"))
-        return Indexed(len(queries), size, refused)
+        return attempt(lambda: views.index(con))
 
     def close(self) -> None:
         """Let go of everything; results that are still being read fail."""

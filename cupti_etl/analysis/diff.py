@@ -6,12 +6,12 @@ step loop, part of the steps, module, operator, and kernel of one launch shape.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from cupti_etl.analysis.at_once import at_once
 from cupti_etl.analysis.document import Document
 from cupti_etl.analysis.gpu_work import SMALLEST, Work, works
 from cupti_etl.analysis.matching import match
@@ -43,7 +43,8 @@ _FEWEST = 5
 _EFFECT_OF_ONE, _EFFECT_OF_SEVERAL = 0.03, 0.01
 # Intervals are drawn for what changed most; others need none, as they are not judged.
 _JUDGED = 200
-_SEED = 20260101
+# What is asked of every run.
+_ASKED = ("_step_gpu", "_run_sample", "_pytorch_sample", "_step_part")
 
 _COLUMNS = (
     "subject",
@@ -207,6 +208,7 @@ def diff_as_given(
         raise UsageError(f"a smallest effect of {min_effect} is none", "give a share such as 0.03")
     import pyarrow as pa
 
+    at_once([(trace, lambda session: session.prepare(*_ASKED)) for trace in (*olds, *news)])
     gpus = match(olds, news)
     runs = _runs((olds, news), gpus)
     with compared(*runs) as samples:
@@ -263,7 +265,7 @@ def comparable(traces: Sequence[Trace], scope: Scope) -> Scope:
         traces: all of them, of both sides.
         scope: what is asked.
     """
-    usual = [trace.usual(scope) for trace in traces]
+    usual = at_once([(trace, lambda session: session.usual(scope)) for trace in traces])
     return usual[0] if all(each == usual[0] for each in usual) else scope
 
 
@@ -343,10 +345,9 @@ def _within_runs(samples: Compared, rows: Sequence[dict[str, Any]]) -> None:
             tested[at] = normal_p(z or 0.0)
     _correct(rows, tested)
     before, after = samples.parts(0), samples.parts(1)
-    draw = random.Random(_SEED)
     changed = [rows[at] for at in tested if not rows[at]["is_same"]]
     for row in sorted(changed, key=lambda row: -abs(row["change_ns"]))[:_JUDGED]:
-        row["low"], row["high"] = bootstrap(before[_key(row)], after[_key(row)], draw)
+        row["low"], row["high"] = bootstrap(before[_key(row)], after[_key(row)])
 
 
 def _correct(rows: Sequence[dict[str, Any]], p: Mapping[int, float]) -> None:

@@ -14,8 +14,9 @@ from __future__ import annotations
 import functools
 import math
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 _LEVEL = 0.05
 _DRAWS = 500
@@ -57,17 +58,12 @@ def normal_p(z: float) -> float:
     return math.erfc(abs(z) / math.sqrt(2))
 
 
-def bootstrap(
-    before: Sequence[Piece], after: Sequence[Piece], draw: random.Random
-) -> tuple[float | None, float | None]:
+def bootstrap(before: Sequence[Piece], after: Sequence[Piece]) -> tuple[float | None, float | None]:
     """The 95 % interval of the ratio of the means; (None, None) for what took no time."""
-    ratios = []
-    for _ in range(_DRAWS):
-        old, new = _drawn_mean(before, draw), _drawn_mean(after, draw)
-        if old <= 0:
-            return None, None
-        ratios.append(new / old)
-    ratios.sort()
+    olds, news = _drawn_means(before, 0), _drawn_means(after, 1)
+    if min(olds) <= 0:
+        return None, None
+    ratios = sorted(new / old for old, new in zip(olds, news, strict=True))
     return ratios[int(_LEVEL / 2 * _DRAWS)], ratios[int((1 - _LEVEL / 2) * _DRAWS)]
 
 
@@ -124,6 +120,14 @@ def t_quantile(p: float, free: int) -> float:
     return high
 
 
-def _drawn_mean(parts: Sequence[Piece], draw: random.Random) -> float:
-    drawn = draw.choices(parts, k=len(parts))
-    return sum(part[0] for part in drawn) / sum(part[1] for part in drawn)
+def _drawn_means(parts: Sequence[Piece], side: int) -> list[float]:
+    times, numbers = zip(*parts, strict=True)
+    return [sum(drawn(times)) / sum(drawn(numbers)) for drawn in _draws(len(parts), side)]
+
+
+@functools.cache
+def _draws(parts: int, side: int) -> Sequence[Callable[[Sequence[float]], Sequence[float]]]:
+    """What takes the parts of each draw from all parts: the same of whatever is compared."""
+    draw = random.Random(f"{parts} {side}")
+    # Of one part, it twice: of one index, itemgetter makes no tuple.
+    return [itemgetter(*draw.choices(range(parts), k=max(parts, 2))) for _ in range(_DRAWS)]

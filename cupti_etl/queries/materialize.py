@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 
 from cupti_etl.errors import NativeError
 from cupti_etl.queries.catalog import Catalog
-from cupti_etl.queries.derived import DERIVED, KEY_LETTERS, drop, no_room, take, writing
+from cupti_etl.queries.derived import DERIVED, KEY_LETTERS, Indexed, drop, no_room, take, writing
 from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
@@ -274,10 +274,16 @@ class Materialized:
     def _is_materialized(self, name: str) -> bool:
         return name in self._catalog and bool(self._catalog[name].materialized)
 
-    def refusal(self, con: duckdb.DuckDBPyConnection) -> str:
-        """Why rows cannot be kept in the trace's folder; "" if they can."""
+    def index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
+        """Make all of them, if they can be kept in the trace's folder."""
+        home = self._sources[0].path
         _, reason = self._fit(con)
-        return reason or no_room(self._sources[0].path)
+        if refused := reason or no_room(home):
+            return Indexed(0, 0, refused)
+        queries = [query.name for query in self._catalog if query.materialized]
+        self._need(con, queries)
+        size = sum(file.stat().st_size for file in (home / DERIVED).glob("*/*"))
+        return Indexed(len(queries), size, "")
 
     def _fit(self, con: duckdb.DuckDBPyConnection) -> tuple[str, str]:
         """What the manifest says of the parts, and why rows are not in the trace's folder; ""."""

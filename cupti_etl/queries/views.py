@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 from cupti_etl.errors import UsageError
 from cupti_etl.queries import small_tables
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
+from cupti_etl.queries.derived import Indexed
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.making import Making
 from cupti_etl.queries.materialize import Materialized, Operators
@@ -156,10 +157,16 @@ class Views:
         """Say what is computed: see ``Materialized``."""
         self._materialized.tell = told
 
-    def refusal(self, con: duckdb.DuckDBPyConnection) -> str:
-        """Why what is computed once cannot be kept in the trace's folder; "" if it can."""
+    def index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
+        """Compute all that is computed once for a trace, if it can be kept in its folder."""
+        self._refresh(con)
         with self._making.connection(con) as beside:
-            return self._materialized.refusal(beside)
+            return self._materialized.index(beside)
+
+    def prepare(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
+        """Make what statements are going to need."""
+        self._refresh(con)
+        self.need(con, names)
 
     def need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what is not there yet, for views over these."""

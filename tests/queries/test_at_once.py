@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from support.trace import MakeTrace
+from support.trace import MakeTrace, add_part, write_manifest, write_trace
 
+import cupti_etl
 from cupti_etl import Trace
 from cupti_etl.analysis.at_once import at_once
 from cupti_etl.errors import EtlError, UsageError
+from cupti_etl.queries import materialize
 
 LONG_S = 60
 HOURS = "SELECT count(*) FROM range(9999999) a, range(9999999) b WHERE a.range * b.range % 7 = 1"
@@ -111,3 +114,50 @@ def test_the_session_of_a_part_has_one_of_the_whole(opened: Trace) -> None:
     with pytest.raises(UsageError, match="the trace is closed"):
         session.whole.has_rows("kernel")
     assert opened.has_rows("kernel")
+
+
+def test_what_was_prepared_has_not_to_be_made_for_the_question(opened: Trace) -> None:
+    opened.prepare("kernel_summary", "step_summary")
+    # Nothing has to be made for them any more.
+    opened._connection.views._make = None  # type: ignore[assignment,method-assign]
+    assert opened.query("kernel_summary").count() == 1
+    assert opened.query("step_summary").count() == 0
+    with pytest.raises(UsageError, match="no query 'kernel_summery'"):
+        opened.prepare("kernel_summery")
+
+
+def test_several_traces_are_asked_at_once(trace: MakeTrace) -> None:
+    columns = "process_id device_id start_ns end_ns name\n"
+    with trace(kernel=columns + "1 0 1 2 k") as one, trace(kernel=columns + "1 0 1 5 l") as two:
+        asks = [
+            (each, lambda session: session.query("kernel_summary").count()) for each in (one, two)
+        ]
+        assert at_once(asks) == [1, 1]
+        names = at_once(
+            [
+                (each, lambda session: [r["name"] for r in session.sql("FROM kernel")])
+                for each in (two, one)
+            ]
+        )
+    assert names == [["l"], ["k"]]
+
+
+@pytest.mark.slow
+def test_index_computes_of_parts_that_came_since_the_trace_was_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    columns = "process_id device_id stream_id start_ns end_ns name\n"
+    ended = "capture_id start_ns end_ns\n1 0 100"
+    path = write_trace(
+        tmp_path / "run", kernel=columns + "1 0 7 10 20 a\n1 0 7 30 40 b", capture=ended
+    )
+    write_manifest(path)
+    with cupti_etl.open(path) as trace:
+        assert trace.index().refused == ""
+        add_part(path, "kernel", columns + "1 0 7 80 90 c")
+        write_manifest(path)
+        assert trace.index().refused == ""
+        assert {row["start_ns"] for row in trace.query("_busy_interval")} == {10, 30, 80}
+    with cupti_etl.open(path) as trace:
+        assert {row["start_ns"] for row in trace.query("_busy_interval")} == {10, 30, 80}

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from support.trace import write_trace
 
 from cupti_etl.analysis.diff import Diff, diff_as_given
-from cupti_etl.analysis.spread import Piece, corrected, over_runs, t_quantile
+from cupti_etl.analysis.spread import Piece, bootstrap, corrected, over_runs, t_quantile
 from cupti_etl.analysis.verdict import judged
 from cupti_etl.api import Trace
 from cupti_etl.cli import cli
@@ -187,6 +187,29 @@ def test_the_statistics_are_those_of_the_papers() -> None:
     # The table of Student's t for 95 %.
     table = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 9: 2.262, 10: 2.228, 120: 1.980}
     assert {free: round(t_quantile(0.05, free), 3) for free in table} == table
+
+
+def test_the_interval_of_two_runs_is_as_wide_as_their_parts_differ() -> None:
+    chance = random.Random(1)
+
+    def parts(mean: float) -> list[Piece]:
+        return [(sum(chance.gauss(mean, 10) for _ in range(100)), 100) for _ in range(32)]
+
+    inside = 0
+    for _ in range(200):
+        low, high = bootstrap(parts(100), parts(103))
+        assert low is not None
+        assert high is not None
+        inside += low <= 1.03 <= high
+        # The standard error of each mean of 3,200 is 10 / sqrt(3200), 0.18 % of it.
+        assert high - low == pytest.approx(2 * 1.96 * 0.0025, rel=0.5)
+    assert 180 <= inside <= 200
+
+
+def test_the_interval_of_parts_that_are_alike_is_their_ratio() -> None:
+    assert bootstrap([(10, 5)], [(30, 10)]) == (1.5, 1.5)
+    assert bootstrap([(10, 5)] * 3, [(30, 10)] * 7) == (1.5, 1.5)
+    assert bootstrap([(0, 5)] * 3, [(30, 10)] * 7) == (None, None)
 
 
 def test_nothing_can_be_told_of_runs_without_a_time() -> None:
