@@ -13,6 +13,7 @@ import pytest
 from support.trace import MakeTrace
 
 from cupti_etl.errors import TraceError
+from cupti_etl.queries import materialize
 from cupti_etl.queries.making import MOST_THREADS, Making
 
 # Longer than any thread waits for another that is going to come.
@@ -239,6 +240,27 @@ def test_what_is_not_making_anything_can_be_stopped(trace: MakeTrace) -> None:
         opened.stop()
         assert opened.query("_busy_interval").count() > 0
         opened.stop()
+
+
+def test_who_needs_nothing_of_what_another_makes_does_not_wait_for_it(
+    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)  # of small traces nothing is told
+    begun, over = threading.Event(), threading.Event()
+
+    def told(name: str) -> None:
+        if name == "_busy_interval" and not begun.is_set():
+            begun.set()
+            assert over.wait(LONG_S)
+
+    with trace(kernel=KERNELS) as opened, ThreadPoolExecutor(1) as pool:
+        opened.tell(told)
+        busy = pool.submit(lambda: opened.query("busy_breakdown").count())
+        assert begun.wait(LONG_S)
+        assert opened.query("kernel_summary").count() == 2
+        assert not busy.done()
+        over.set()
+        assert busy.result(LONG_S) > 0
 
 
 def test_many_threads_ask_one_trace_and_a_part_of_it_at_once(trace: MakeTrace) -> None:
