@@ -111,7 +111,8 @@ _LABEL = re.compile(r"(\w+) = (kernel|kernels|copy|range|operator|process)\((\w+
 _CHART = re.compile(r"(?:bars|(?P<other>lines|flame))\((\w+), (\w+)(?(other)|(?:, by (\w+))?)\)\Z")
 _FINDING = re.compile(r"(.+) \((measured|estimated)\)\Z")
 _NO_SQL = re.compile(r"--[^\n]*|'[^']*'")
-_READ = re.compile(r"\b(?:(?<!DISTINCT )FROM|JOIN)\s+(\w+)\b(?!\.)")
+# It begins with a word, for which the library is searched faster than for where one begins.
+_READ = re.compile(r"(?:FROM|JOIN)(?<!\w.{4})(?<!DISTINCT FROM)\s+(\w+)\b(?!\.)")
 _NAMED = re.compile(
     r"^ *(?:WITH (?:RECURSIVE )?)?(\w+) (?:USING KEY \(\w+\) )?AS (?:MATERIALIZED )?\(",
     re.MULTILINE,

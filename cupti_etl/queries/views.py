@@ -251,7 +251,7 @@ class Views:
                 self._give(con, name, self._choice.given[name])
             elif name in self._catalog:
                 self._define(con, self._catalog[name])
-            elif statement := self._by_name(name):
+            elif name not in TABLES and (statement := self._by_name(name)):
                 self._execute(con, statement)
             else:
                 self._make_tables(con, (name,), turn)
@@ -268,7 +268,7 @@ class Views:
         con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS FROM _given_{name}")
 
     def _by_name(self, name: str) -> str:
-        """The statement that makes what is neither a table nor a query; "" if it is one."""
+        """The statement that makes what is neither a table of the schema nor a query, or ""."""
         if name == TABLE_EXTENT:
             extent = table_extent(self._tables.without_rows)
             return f"CREATE OR REPLACE VIEW {name} AS\n{extent}"

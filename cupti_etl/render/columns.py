@@ -123,14 +123,16 @@ def shape(names: Sequence[str], query: Query | None) -> Shape:
         )
         return Shape(columns, query.label, query.first, True, query.chart, query.requires)
     columns = tuple(Column(name, unit_of(name)) for name in names)
-    # What is selected from a query is labelled as its rows are.
-    labels = {each.label for each in library() if each.label and _fits(each.label, names)}
+    # What is selected from a query is labelled as its rows are, and to look for it takes time.
+    queries = library() if len(set(names)) > 1 else ()
+    labels = {each.label for each in queries if each.label and _fits(each.label, names)}
     return Shape(columns, max(labels, key=lambda each: (len(each.of), str(each)), default=None))
 
 
 def unit_of(name: str) -> str:
     """The unit of a column of this name: where all that have it agree, else by its suffix."""
-    known = _known_units().get(name, set())
+    # A query can count a time from elsewhere than the tables do.
+    known = _units_of_tables().get(name) or _units_of_queries().get(name, set())
     if len(known) == 1:
         return _unit(name, next(iter(known)))
     by_suffix = (unit for suffix, unit in _SUFFIXES.items() if name.endswith(suffix))
@@ -147,15 +149,19 @@ def _unit(name: str, unit: str) -> str:
 
 
 @cache
-def _known_units() -> dict[str, set[str]]:
-    tables: dict[str, set[str]] = {}
+def _units_of_tables() -> dict[str, set[str]]:
+    units: dict[str, set[str]] = {}
     for table in TABLES.values():
         for column in table.columns:
             unit = "epoch ns" if column.type is timestamp else column.unit
-            tables.setdefault(column.name, set()).add(unit)
-    queries: dict[str, set[str]] = {}
+            units.setdefault(column.name, set()).add(unit)
+    return units
+
+
+@cache
+def _units_of_queries() -> dict[str, set[str]]:
+    units: dict[str, set[str]] = {}
     for query in library():
         for field in query.columns:
-            queries.setdefault(field.name, set()).add(field.unit)
-    # A query can count a time from elsewhere than the tables do.
-    return queries | tables
+            units.setdefault(field.name, set()).add(field.unit)
+    return units
