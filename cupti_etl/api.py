@@ -329,8 +329,9 @@ class Trace:
 
     def stop(self) -> None:
         """Stop the statements of all sessions, and what is made for them, from another thread."""
-        self.interrupt()
-        self._connection.views.stop()
+        self._connection.stop()
+        if self.whole is not self:
+            self.whole.stop()
 
     def tell(self, told: Callable[[str], None]) -> None:
         """Say what is computed of a trace that is not small, as that can take seconds.
@@ -351,9 +352,8 @@ class Trace:
             UsageError: there is no such query.
             TraceError: a part is damaged, or has vanished.
         """
-        found = [library()[name].name for name in names]
-        attempt, views, con = self._connection.attempt, self._connection.views, self._connection.con
-        attempt(lambda: views.prepare(con, found))
+        found, connection = [library()[name].name for name in names], self._connection
+        connection.attempt(lambda: connection.views.prepare(connection.con, found))
 
     def index(self) -> Indexed:
         """Compute now what is otherwise computed when a query first needs it.

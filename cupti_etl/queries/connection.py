@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.queries.failure import may_pass, translate
+from cupti_etl.queries.interruptible import interruptible
 from cupti_etl.queries.views import Views
 from cupti_etl.storage.sources import quoted
 
@@ -41,6 +42,7 @@ class Connection:
         self.folders: tuple[Path, ...] = ()
         self._own: duckdb.DuckDBPyConnection | None = None
         self._sessions: WeakSet[Connection] = WeakSet()
+        self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
         self._closed = False
         self._in_transaction = False
 
@@ -49,7 +51,7 @@ class Connection:
         self._check_open()
         other = copy.copy(self)
         other.con = other._own = self.views.cursor(self.con)
-        other._sessions = WeakSet()
+        other._sessions, other._cursors = WeakSet(), WeakSet()
         self._sessions.add(other)
         return other
 
@@ -63,6 +65,16 @@ class Connection:
         for each in list(self._sessions):
             each.interrupt()
 
+    def stop(self) -> None:
+        """The same of all statements, and of what is made for them."""
+        import duckdb
+
+        self.interrupt()
+        for each in list(self._cursors):
+            with contextlib.suppress(duckdb.ConnectionException):
+                each.interrupt()
+        self.views.stop()
+
     def close(self) -> None:
         """Let go of everything; results that are still being read fail."""
         if not self._closed:
@@ -74,7 +86,11 @@ class Connection:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection for one statement."""
         self._check_open()
-        return self._own or self.views.cursor(self.con)
+        if self._own:
+            return self._own
+        cursor = self.views.cursor(self.con)
+        self._cursors.add(cursor)
+        return cursor
 
     def _check_open(self) -> None:
         if self._closed:
@@ -114,12 +130,7 @@ class Connection:
 
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return action()
-            except RuntimeError as error:
-                if str(error) == "Query interrupted":
-                    # That is how DuckDB passes on the Ctrl-C that it noticed.
-                    raise KeyboardInterrupt from error
-                raise
+                return interruptible(action, self.stop)
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 if attempt == _ATTEMPTS or not may_pass(error, self.folders):
                     raise self.failure(error) from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from cupti_etl.units import size_bytes
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 MOST_THREADS = 4
 # What one may need, of what DuckDB may have, beside that.
 _EACH_BYTES = 1 << 30
-# An interrupt can fall between two statements, and is then said once more.
-_PERSIST_S = 0.1
 
 
 class Making:
@@ -147,15 +145,10 @@ class Making:
 
         with ThreadPoolExecutor(helpers) as pool:
             futures = [pool.submit(help_out) for _ in range(helpers)]
-            try:
-                work(con)
-                with self._idle():
-                    for each in futures:
-                        each.result()
-            except (KeyboardInterrupt, RuntimeError):  # of which only this thread has heard
-                while wait(futures, _PERSIST_S).not_done:
-                    self.stop()
-                raise
+            work(con)
+            with self._idle():
+                for each in futures:
+                    each.result()
 
     def stop(self) -> None:
         """Stop the statements of all who make something."""

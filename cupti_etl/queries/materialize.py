@@ -134,9 +134,7 @@ class Materialized:
             del self._made[name]
 
     def made_with(self, name: str) -> str:
-        """What makes a query, and possibly others with it; its own name if it is not materialized.
-
-        It is asked of tables, too."""
+        """What makes a query and others with it; the same name if it is a table, or alone."""
         operator = self._operators().get(name) if self._is_materialized(name) else None
         return operator.name if operator else name
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, wait
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cupti_etl.errors import UsageError, need
 from cupti_etl.queries.connection import Connection
+from cupti_etl.queries.interruptible import interruptible
 
 if TYPE_CHECKING:
     import altair
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from cupti_etl.render.table import Rows
 
 _T = TypeVar("_T")
-_PATIENCE_S = 0.05
 _BATCH_ROWS = 65536
 _SHOW_TABLES = re.compile(r"show\s+tables", re.IGNORECASE)
 
@@ -262,7 +259,7 @@ class Result:
             stream = relation.to_arrow_reader(batch_rows)
             return stream, next(iter(stream), None)
 
-        return con, *_interruptible(con, begin)
+        return con, *interruptible(begin, con.interrupt)
 
     def _batches(
         self,
@@ -276,7 +273,7 @@ class Result:
         try:
             while batch is not None:
                 yield batch
-                batch = _interruptible(con, lambda: next(iter(stream), None))
+                batch = interruptible(lambda: next(iter(stream), None), con.interrupt)
         except (duckdb.Error, pa.ArrowException, OSError) as error:
             raise self._connection.failure(error) from error
 
@@ -287,39 +284,3 @@ def _named(
     """The parameters that a statement, one of several, has."""
     (parsed,) = con.extract_statements(statement)
     return (name for name in params if name in parsed.named_parameters)
-
-
-def _interruptible(con: duckdb.DuckDBPyConnection, action: Callable[[], _T]) -> _T:
-    """Do it in such a way that Ctrl-C stops it.
-
-    While the main thread waits inside Arrow for DuckDB's next batch, Python cannot act on
-    a signal; so another thread waits there.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return action()
-    outcome: Future[_T] = Future()
-
-    def work() -> None:
-        try:
-            outcome.set_result(action())
-        except BaseException as error:
-            outcome.set_exception(error)
-
-    thread = threading.Thread(target=work, daemon=True)
-    # Ctrl-C waits until there is a thread to stop.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        thread.start()
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        while not outcome.done():
-            wait([outcome], _PATIENCE_S)  # a signal that another thread got wakes nobody here
-        return outcome.result()
-    except KeyboardInterrupt:
-        while not outcome.done():
-            con.interrupt()  # DuckDB forgets it where it has not begun yet
-            wait([outcome], _PATIENCE_S)
-        raise
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        if thread.ident is not None:
-            thread.join()  # it holds what it reads from, and with that the connection

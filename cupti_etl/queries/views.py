@@ -204,6 +204,7 @@ class Views:
         if not self._is_out_of_date(now):
             return
         with self._making.alone(con) as beside:
+            now = state(self._sources)  # who waited has seen older ones
             if now != self._state:
                 self._state, self._parts = now, by_table(now, self._folders)
                 self._forget_unanswerable(beside)

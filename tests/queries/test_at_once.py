@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -77,6 +79,20 @@ def test_control_c_stops_them(opened: Trace) -> None:
         at_once([(opened, ask)] * 2, begin)
     assert len(ended) == 2
     assert all("INTERRUPT" in each.upper() for each in ended)
+
+
+def test_control_c_while_something_is_made(opened: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)  # of small traces nothing is told
+
+    def told(name: str) -> None:
+        if name:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    opened.tell(told)
+    with pytest.raises(KeyboardInterrupt):
+        opened.prepare("busy_breakdown")
+    opened.tell(lambda name: None)
+    assert opened.query("busy_breakdown").count() > 0
 
 
 def test_interrupting_a_session_stops_those_that_it_has(opened: Trace) -> None:

@@ -182,19 +182,25 @@ def test_after_an_error_none_is_begun() -> None:
     assert sorted(things.made) == ["a", "b", "c", "d"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), RuntimeError("Query interrupted")])
-def test_control_c_stops_the_others(error: BaseException) -> None:
-    begun = threading.Barrier(2, timeout=LONG_S)
+def test_what_all_are_making_can_be_stopped() -> None:
+    begun = threading.Barrier(3, timeout=LONG_S)
 
     def make(con: duckdb.DuckDBPyConnection, name: str) -> None:
         begun.wait()
-        if threading.current_thread() is threading.main_thread():
-            raise error
         assert cast("Any", con).interrupted.wait(LONG_S)
+        raise TraceError(f"{name} was stopped")
+
+    def ask() -> None:
+        with one.connection(CON) as own:
+            one.each(own, ["a", "b"], make)
 
     one = making()
-    with pytest.raises(type(error)), one.connection(CON) as own:
-        one.each(own, ["a", "b"], make)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask)
+        begun.wait()
+        one.stop()
+        with pytest.raises(TraceError, match="was stopped"):
+            asked.result(LONG_S)
 
 
 def test_who_takes_things_away_is_alone() -> None:

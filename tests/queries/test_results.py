@@ -17,7 +17,7 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.errors import UsageError
-from cupti_etl.queries import result
+from cupti_etl.queries.interruptible import interruptible
 
 KERNELS = "start_ns end_ns name\n" + "\n".join(f"{at} {at + 1} k{at % 7}" for at in range(500))
 
@@ -187,7 +187,7 @@ def test_after_the_first_rows_of_a_result_a_session_can_ask_again(
             super().set_result(result)
             time.sleep(0.1)
 
-    monkeypatch.setattr(result, "Future", Late)
+    monkeypatch.setattr("cupti_etl.queries.interruptible.Future", Late)
     rows = trace().session().sql("FROM range(300000)")
     first = next(iter(rows.reader(1000)))
     assert (first.num_rows, rows.count()) == (1000, 300_000)
@@ -224,7 +224,7 @@ def test_ctrl_c_is_heard_though_duckdb_had_not_begun() -> None:
         con.wait()
 
     with pytest.raises(KeyboardInterrupt):
-        result._interruptible(con, run)
+        interruptible(run, con.interrupt)
     assert con.interrupts > 1
 
 
@@ -242,7 +242,7 @@ def test_ctrl_c_is_heard_though_another_thread_got_the_signal() -> None:
 
     try:
         with pytest.raises(KeyboardInterrupt):
-            result._interruptible(con, run)
+            interruptible(run, con.interrupt)
     finally:
         done.set()
         other.join()
