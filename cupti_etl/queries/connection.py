@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -41,6 +42,7 @@ class Connection:
         self.views = views
         self.folders: tuple[Path, ...] = ()
         self._own: duckdb.DuckDBPyConnection | None = None
+        self._lock = threading.Lock()  # of both
         self._sessions: WeakSet[Connection] = WeakSet()
         self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
         self._closed = False
@@ -52,7 +54,8 @@ class Connection:
         other = copy.copy(self)
         other.con = other._own = self.views.cursor(self.con)
         other._sessions, other._cursors = WeakSet(), WeakSet()
-        self._sessions.add(other)
+        with self._lock:
+            self._sessions.add(other)
         return other
 
     def interrupt(self) -> None:
@@ -62,7 +65,9 @@ class Connection:
         # One may have been closed by now.
         with contextlib.suppress(duckdb.ConnectionException):
             self.con.interrupt()
-        for each in list(self._sessions):
+        with self._lock:
+            sessions = list(self._sessions)
+        for each in sessions:
             each.interrupt()
 
     def stop(self) -> None:
@@ -70,7 +75,9 @@ class Connection:
         import duckdb
 
         self.interrupt()
-        for each in list(self._cursors):
+        with self._lock:
+            cursors = list(self._cursors)
+        for each in cursors:
             with contextlib.suppress(duckdb.ConnectionException):
                 each.interrupt()
         self.views.stop()
@@ -89,7 +96,8 @@ class Connection:
         if self._own:
             return self._own
         cursor = self.views.cursor(self.con)
-        self._cursors.add(cursor)
+        with self._lock:
+            self._cursors.add(cursor)
         return cursor
 
     def _check_open(self) -> None:
