@@ -28,6 +28,8 @@ def interruptible(action: Callable[[], _T], stop: Callable[[], None]) -> _T:
     outcome: Future[_T] = Future()
 
     def work() -> None:
+        # What it starts is stopped by Ctrl-C, too.
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         try:
             outcome.set_result(action())
         except BaseException as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import Future
@@ -226,6 +228,20 @@ def test_ctrl_c_is_heard_though_duckdb_had_not_begun() -> None:
     with pytest.raises(KeyboardInterrupt):
         interruptible(run, con.interrupt)
     assert con.interrupts > 1
+
+
+def test_ctrl_c_reaches_what_was_started_meanwhile() -> None:
+    def run() -> subprocess.CompletedProcess[bytes]:
+        program = "import os, signal; os.kill(os.getpid(), signal.SIGINT); print('goes on')"
+        words = [
+            sys.executable,
+            "-c",
+            f"import signal; signal.signal(2, signal.SIG_DFL); {program}",
+        ]
+        return subprocess.run(words, stdout=subprocess.PIPE, check=False, timeout=60)
+
+    done = interruptible(run, lambda: None)
+    assert (done.returncode, done.stdout) == (-signal.SIGINT, b"")
 
 
 def test_ctrl_c_is_heard_though_another_thread_got_the_signal() -> None:
