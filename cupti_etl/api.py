@@ -329,9 +329,8 @@ class Trace:
 
     def stop(self) -> None:
         """Stop the statements of all sessions, and what is made for them, from another thread."""
-        self._connection.stop()
-        if self.whole is not self:
-            self.whole.stop()
+        self.interrupt()
+        self._connection.views.stop()
 
     def tell(self, told: Callable[[str], None]) -> None:
         """Say what is computed of a trace that is not small, as that can take seconds.

@@ -13,7 +13,6 @@ from weakref import WeakSet
 
 from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.queries.failure import may_pass, translate
-from cupti_etl.queries.interruptible import interruptible
 from cupti_etl.queries.views import Views
 from cupti_etl.storage.sources import quoted
 
@@ -42,9 +41,8 @@ class Connection:
         self.views = views
         self.folders: tuple[Path, ...] = ()
         self._own: duckdb.DuckDBPyConnection | None = None
-        self._lock = threading.Lock()  # of both
+        self._lock = threading.Lock()
         self._sessions: WeakSet[Connection] = WeakSet()
-        self._cursors: WeakSet[duckdb.DuckDBPyConnection] = WeakSet()
         self._closed = False
         self._in_transaction = False
 
@@ -53,7 +51,7 @@ class Connection:
         self._check_open()
         other = copy.copy(self)
         other.con = other._own = self.views.cursor(self.con)
-        other._sessions, other._cursors = WeakSet(), WeakSet()
+        other._sessions = WeakSet()
         with self._lock:
             self._sessions.add(other)
         return other
@@ -70,18 +68,6 @@ class Connection:
         for each in sessions:
             each.interrupt()
 
-    def stop(self) -> None:
-        """The same of all statements, and of what is made for them."""
-        import duckdb
-
-        self.interrupt()
-        with self._lock:
-            cursors = list(self._cursors)
-        for each in cursors:
-            with contextlib.suppress(duckdb.ConnectionException):
-                each.interrupt()
-        self.views.stop()
-
     def close(self) -> None:
         """Let go of everything; results that are still being read fail."""
         if not self._closed:
@@ -93,12 +79,7 @@ class Connection:
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection for one statement."""
         self._check_open()
-        if self._own:
-            return self._own
-        cursor = self.views.cursor(self.con)
-        with self._lock:
-            self._cursors.add(cursor)
-        return cursor
+        return self._own or self.views.cursor(self.con)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -138,7 +119,12 @@ class Connection:
 
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                return interruptible(action, self.stop)
+                return action()
+            except RuntimeError as error:
+                if str(error) == "Query interrupted":
+                    # That is how DuckDB passes on the Ctrl-C that it noticed.
+                    raise KeyboardInterrupt from error
+                raise
             except (duckdb.Error, pa.ArrowException, OSError) as error:
                 if attempt == _ATTEMPTS or not may_pass(error, self.folders):
                     raise self.failure(error) from error

@@ -20,6 +20,7 @@ from cupti_etl.queries import small_tables
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.derived import Indexed
 from cupti_etl.queries.header import Query
+from cupti_etl.queries.interruptible import interruptible
 from cupti_etl.queries.making import Making
 from cupti_etl.queries.materialize import Materialized, Operators
 from cupti_etl.queries.scope import Choice
@@ -133,9 +134,13 @@ class Views:
                 if is_inside:
                     self._make_inside(con, name)
                 else:
-                    with self._making.connection(con) as beside:
-                        self._make(beside, name, turn)
+                    # Ctrl-C that comes between the short statements of it is heard, too.
+                    interruptible(partial(self._make_beside, con, name, turn), self.stop)
                 before = name
+
+    def _make_beside(self, con: duckdb.DuckDBPyConnection, name: str, turn: int) -> None:
+        with self._making.connection(con) as beside:
+            self._make(beside, name, turn)
 
     def _make_inside(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         """Make something in a transaction, which sees what was made in it and before it began.
@@ -161,12 +166,12 @@ class Views:
         """Compute all that is computed once for a trace, if it can be kept in its folder."""
         self._refresh(con)
         with self._making.connection(con) as beside:
-            return self._materialized.index(beside)
+            return interruptible(partial(self._materialized.index, beside), self.stop)
 
     def prepare(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what statements are going to need."""
         self._refresh(con)
-        self.need(con, names)
+        interruptible(partial(self.need, con, names), self.stop)
 
     def need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what is not there yet, for views over these."""
@@ -197,7 +202,6 @@ class Views:
         """Forget what was made of parts that are no longer those of the trace.
 
         Args:
-            con: a connection.
             now: the parts, if somebody has looked.
         """
         now = state(self._sources) if now is None else now
@@ -271,8 +275,7 @@ class Views:
     def _by_name(self, name: str) -> str:
         """The statement that makes what is neither a table of the schema nor a query, or ""."""
         if name == TABLE_EXTENT:
-            extent = table_extent(self._tables.without_rows)
-            return f"CREATE OR REPLACE VIEW {name} AS\n{extent}"
+            return f"CREATE OR REPLACE VIEW {name} AS\n{table_extent(self._tables.without_rows)}"
         former = self._catalog.former(name)
         return f"CREATE OR REPLACE VIEW {name} AS FROM {former}" if former else ""
 
