@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # More of them would wait for one another.
 MOST_THREADS = 4
 # What one may need, of what DuckDB may have, beside that.
-_EACH_BYTES = 1 << 30
+_EACH_BYTES = 2 << 30
 
 
 class Making:

@@ -120,7 +120,8 @@ def test_two_that_do_not_need_each_other_are_made_at_once() -> None:
     [
         (16, "100.0 GiB", MOST_THREADS),
         (2, "100.0 GiB", 2),
-        (16, "2.7 GiB", 2),
+        (16, "2.7 GiB", 1),  # --memory-limit 3GB
+        (16, "5.5 GiB", 2),
         (16, "95.3 MiB", 1),
         (16, "16383.9 PiB", MOST_THREADS),  # as DuckDB has it without a limit
     ],
