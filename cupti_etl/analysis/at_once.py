@@ -7,18 +7,17 @@ for it first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
+from cupti_etl.queries.interruptible import interruptible
 from cupti_etl.queries.making import MOST_THREADS
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
 
 _T = TypeVar("_T")
-# An interrupt can fall between two statements, and is then said once more.
-_PERSIST_S = 0.1
 
 
 def at_once(
@@ -40,18 +39,27 @@ def at_once(
         with closing(trace.session()) as session:
             return ask(session)
 
-    with ThreadPoolExecutor(MOST_THREADS) as pool:
-        futures = [pool.submit(run, trace, ask) for trace, ask in asks]
-        try:
-            found = []
-            for place, each in enumerate(futures):
-                begin(place)
-                found.append(each.result())
-            return found
-        except BaseException as error:
-            for each in futures:
-                each.cancel()
-            while isinstance(error, KeyboardInterrupt) and wait(futures, _PERSIST_S).not_done:
-                for trace, _ in asks:
-                    trace.stop()
-            raise
+    futures: list[Future[_T]] = []
+
+    def cancel() -> None:
+        for each in futures:
+            each.cancel()
+
+    def run_all() -> list[_T]:
+        with ThreadPoolExecutor(MOST_THREADS) as pool:
+            futures.extend(pool.submit(run, *ask) for ask in asks)
+            try:
+                found = []
+                for place, each in enumerate(futures):
+                    begin(place)
+                    found.append(each.result())
+                return found
+            finally:
+                cancel()
+
+    def stop() -> None:
+        cancel()
+        for trace, _ in asks:
+            trace.stop()
+
+    return interruptible(run_all, stop)
