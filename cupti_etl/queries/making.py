@@ -37,8 +37,8 @@ class Making:
         # Guards all that follows.
         self._changed = threading.Condition()
         self._callers = 0
-        self._is_alone = False
-        self._wait_to_be_alone = 0
+        # How many of them are, or wait to be, the only one.
+        self._to_be_alone = 0
         # Threads that neither wait nor look for something to do, and how many there may be.
         self._busy = 0
         self._most = 0
@@ -49,9 +49,29 @@ class Making:
 
     @contextlib.contextmanager
     def connection(self, con: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
-        """Where a caller makes something, when nobody is ``alone``."""
+        """Where a caller makes something, when nobody is, or waits to be, ``alone``."""
+        with self._entered(con, lambda: not self._to_be_alone) as own:
+            yield own
+
+    @contextlib.contextmanager
+    def alone(self, con: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+        """The same for who takes away what was made: no other caller makes anything meanwhile."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._is_alone and not self._wait_to_be_alone)
+            self._to_be_alone += 1
+        try:
+            with self._entered(con, lambda: not self._callers) as own:
+                yield own
+        finally:
+            with self._changed:
+                self._to_be_alone -= 1
+                self._changed.notify_all()
+
+    @contextlib.contextmanager
+    def _entered(
+        self, con: duckdb.DuckDBPyConnection, may_enter: Callable[[], bool]
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        with self._changed:
+            self._changed.wait_for(may_enter)
             self._callers += 1
             self._busy += 1
         try:
@@ -60,25 +80,6 @@ class Making:
         finally:
             with self._changed:
                 self._callers -= 1
-                self._add_busy(-1)
-
-    @contextlib.contextmanager
-    def alone(self, con: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
-        """The same for who takes away what was made: no other caller makes anything meanwhile."""
-        with self._changed:
-            self._wait_to_be_alone += 1
-            try:
-                self._changed.wait_for(lambda: not self._is_alone and not self._callers)
-            finally:
-                self._wait_to_be_alone -= 1
-            self._is_alone = True
-            self._busy += 1
-        try:
-            with self._another(con) as own:
-                yield own
-        finally:
-            with self._changed:
-                self._is_alone = False
                 self._add_busy(-1)
 
     @contextlib.contextmanager

@@ -60,7 +60,7 @@ class Views:
         self._choice = choice
         self._making = Making(self.cursor)
         self._tables = TableViews(choice)
-        self._one = threading.Lock()  # makes tables
+        self._table_lock = threading.Lock()
         self._sources: tuple[Source, ...] = ()
         self._folders: tuple[Folder, ...] = ()
         # Queries without a row, as their headers say of what is not there: nowhere in the trace, as
@@ -153,7 +153,7 @@ class Views:
         elif statement := self._by_name(name):
             pass
         else:
-            with self._making.connection(con), self._one:
+            with self._making.connection(con), self._table_lock:
                 self._read_tables(con, (name,))
             return
         self.bind(con, partial(con.execute, statement), is_inside=True)
@@ -391,7 +391,7 @@ class Views:
         self, con: duckdb.DuckDBPyConnection, tables: Sequence[str], turn: int = -1
     ) -> None:
         """Make tables, but for those that another thread has made since."""
-        with self._one:
+        with self._table_lock:
             tables = [table for table in tables if self._made.get(table, -1) <= turn]
             self._read_tables(con, tables)
             self._note(tables)
