@@ -14,6 +14,8 @@ from cupti_etl.schema.arrow import TABLES
 LIBRARY = Path(__file__).with_name("library")
 # Made by the runner from the schema, so that a new kind is in it without an edit.
 TABLE_EXTENT = "_table_extent"
+# How many rows each table has, by the ends of its parts.
+TABLE_ROWS = "_table_rows"
 
 
 class Catalog:

@@ -115,8 +115,7 @@ class Making:
             EtlError, duckdb.Error, OSError: one cannot be made; none is begun after that.
         """
         left = list(names)
-        helpers = min(len(left), self._threads(con)) - 1 if len(left) > 1 else 0
-        if helpers < 1:
+        if len(left) < 2 or not self.has_helpers(con):
             for name in left:
                 make(con, name)
             return
@@ -144,12 +143,18 @@ class Making:
             finally:
                 self._add_busy(-1)
 
+        # Some may come to wait for what others are making.
+        helpers = min(len(left), 2 * self._most) - 1
         with ThreadPoolExecutor(helpers) as pool:
             futures = [pool.submit(help_out) for _ in range(helpers)]
             work(con)
             with self._idle():
                 for each in futures:
                     each.result()
+
+    def has_helpers(self, con: duckdb.DuckDBPyConnection) -> bool:
+        """Whether several things are made at once."""
+        return self._threads(con) > 1
 
     def stop(self) -> None:
         """Stop the statements of all who make something."""

@@ -115,6 +115,20 @@ class Materialized:
         """The queries that were made."""
         return list(self._made)
 
+    def is_one(self, name: str) -> bool:
+        """Whether something is a materialized query."""
+        return name in self._catalog and bool(self._catalog[name].materialized)
+
+    def takes_long(self) -> bool:
+        """Whether to compute one of this trace takes time."""
+        with self.parts_looked_at() as now:
+            return state_bytes(now) >= WORTH_BYTES
+
+    def reads(self, query: Query) -> Sequence[str]:
+        """The tables and queries that a query, or what computes it, reads."""
+        operator = self._operators().get(query.name) if self.is_one(query.name) else None
+        return operator.reads if operator else query.needs
+
     def stale(self, now: State) -> list[str]:
         """The queries whose parts are no longer those of the trace."""
         now = self._as_known(now)
@@ -135,7 +149,7 @@ class Materialized:
 
     def made_with(self, name: str) -> str:
         """What makes a query and others with it; the same name if it is a table, or alone."""
-        operator = self._operators().get(name) if self._is_materialized(name) else None
+        operator = self._operators().get(name) if self.is_one(name) else None
         return operator.name if operator else name
 
     def make(self, con: duckdb.DuckDBPyConnection, query: Query) -> Sequence[str]:
@@ -186,7 +200,7 @@ class Materialized:
                 self._execute(con, f"CREATE OR REPLACE VIEW {name} AS\n{select}")
 
         # Its queries may read what those made.
-        self._need(con, [name for name in operator.reads if self._is_materialized(name)])
+        self._need(con, [name for name in operator.reads if self.is_one(name)])
         folder = self._folder(con, operator)
         if folder is not None and take(con, folder, operator.tables):
             with contextlib.suppress(duckdb.BinderException):
@@ -208,9 +222,7 @@ class Materialized:
     @contextlib.contextmanager
     def _telling(self, name: str) -> Iterator[None]:
         # What is computed only as it is small takes no time.
-        with self.parts_looked_at() as now:
-            is_worth = self._is_materialized(name) and state_bytes(now) >= WORTH_BYTES
-        if not is_worth:
+        if not (self.is_one(name) and self.takes_long()):
             yield
             return
         self._told.append(name)
@@ -269,9 +281,6 @@ class Materialized:
         table = _table(query.name)
         return Operator(query.name, query.needs, (table,), lambda _, put: put(table, query.sql))
 
-    def _is_materialized(self, name: str) -> bool:
-        return name in self._catalog and bool(self._catalog[name].materialized)
-
     def index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
         """Make all of them, if they can be kept in the trace's folder."""
         home = self._sources[0].path
@@ -313,7 +322,7 @@ class Materialized:
 
     def _folder(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> Path | None:
         """Where the rows are kept; None if only in memory."""
-        if not any(map(self._is_materialized, (operator.name, *operator.queries))):
+        if not any(map(self.is_one, (operator.name, *operator.queries))):
             return None
         parts, reason = self._fit(con)
         if reason:

@@ -105,7 +105,9 @@ class PartViews(Views):
             self._whole.need(con, query.lookup)
         super()._define(con, replace(query, sql=reads_whole(query)))
 
-    def _has_no_row(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
+    def _has_no_row(
+        self, con: duckdb.DuckDBPyConnection, name: str, reader: Query | None = None
+    ) -> bool:
         # What a part lacks may be looked up in the whole.
         if name not in TABLES:
             return False

@@ -7,10 +7,12 @@ more than all of its rows do.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from cupti_etl.queries.catalog import TABLE_ROWS, Catalog
 from cupti_etl.queries.tables import empty_table
+from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import Folder, Source, State, identifier, state_bytes, state_of
 
 if TYPE_CHECKING:
@@ -18,6 +20,21 @@ if TYPE_CHECKING:
 
 # Of all parts of a table, compressed: of as many bytes all columns are read in some milliseconds.
 MOST_BYTES = 256 << 10
+
+
+def size(
+    catalog: Catalog, name: str, table_bytes: Callable[[str], int], seen: set[str] | None = None
+) -> int:
+    """How large the parts are that a query, or a table, is of; more than is few if unknown."""
+    seen = set() if seen is None else seen
+    if name in seen:
+        return 0
+    seen.add(name)
+    if name in TABLES:
+        return table_bytes(name)
+    if name in catalog and name != TABLE_ROWS:
+        return sum(size(catalog, each, table_bytes, seen) for each in catalog[name].needs)
+    return MOST_BYTES + 1
 
 
 class SmallTables:

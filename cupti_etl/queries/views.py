@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cupti_etl.errors import UsageError
 from cupti_etl.queries import small_tables
-from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
+from cupti_etl.queries.catalog import TABLE_EXTENT, TABLE_ROWS, Catalog
 from cupti_etl.queries.derived import Indexed
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.interruptible import interruptible
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _T = TypeVar("_T")
-_ROWS = "_table_rows"
 _MISSING = re.compile(r"Table(?: Function)? with name \"?(\w+)\"? does not exist")
 
 
@@ -232,7 +231,7 @@ class Views:
         self, con: duckdb.DuckDBPyConnection, filled: Sequence[str], stale: Sequence[str]
     ) -> None:
         self._make_tables(con, filled, next(self._turns))
-        for name in {_ROWS, TABLE_EXTENT} & self._made.keys() if filled else ():
+        for name in {TABLE_ROWS, TABLE_EXTENT} & self._made.keys() if filled else ():
             self._make(con, name, next(self._turns))
         self._materialized.forget(con, stale)
         # What reads them is there, but they have to be made anew before it is read.
@@ -291,10 +290,11 @@ class Views:
             )
         if self._choice and (known := self._choice.known(query)):
             con.execute(f"CREATE OR REPLACE VIEW {query.name} AS\n{known}")
-        elif query.name == _ROWS and self._folders == self._sources and not self._choice:
+        elif query.name == TABLE_ROWS and self._folders == self._sources and not self._choice:
             there = TABLES.keys() & self._tables.there
             self._tables.without_parts.update(TABLES.keys() - there)
-            con.execute(f"CREATE OR REPLACE VIEW {_ROWS} AS\n{table_rows(self._folders, there)}")
+            rows = table_rows(self._folders, there)
+            con.execute(f"CREATE OR REPLACE VIEW {TABLE_ROWS} AS\n{rows}")
         elif self._is_unanswerable(con, query):
             con.execute(replace(query, sql=query.no_rows).create)
             self._unanswerable.add(query.name)
@@ -310,13 +310,16 @@ class Views:
         """Whether it has no row, as something has none without which its header says so."""
         names = [name for name, _ in query.requires if self._is_all]
         # What has to be computed for it comes last.
-        names.sort(
-            key=lambda name: name in self._catalog and bool(self._catalog[name].materialized)
-        )
-        return any(self._has_no_row(con, name) for name in names)
+        names.sort(key=self._materialized.is_one)
+        return any(self._has_no_row(con, name, query) for name in names)
 
-    def _has_no_row(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
-        """Whether a table or query has no row, as far as its parts, header or kept rows tell."""
+    def _has_no_row(
+        self, con: duckdb.DuckDBPyConnection, name: str, reader: Query | None = None
+    ) -> bool:
+        """Whether a table or query has no row, as far as its parts, header or kept rows tell.
+
+        If a ``reader`` is given, that has no row then.
+        """
         if name in TABLES:
             self._need(con, (name,))
             return name in self._tables.without_rows
@@ -325,8 +328,15 @@ class Views:
             return True
         if not query.materialized:
             return False
-        self._need(con, (name,))
+        beside = () if reader is None or name in self._made else self._beside(con, reader)
+        self._need(con, (name, *beside))
         return not con.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall()
+
+    def _beside(self, con: duckdb.DuckDBPyConnection, query: Query) -> Sequence[str]:
+        """What a query reads, if that is begun before the query is known to have rows."""
+        if not self._materialized.takes_long() or not self._making.has_helpers(con):
+            return ()
+        return self._materialized.reads(query)
 
     def _materialize_small(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
         """Materialize a query of few rows, in memory; whether that was done.
@@ -336,7 +346,8 @@ class Views:
         """
         import duckdb
 
-        if query.parameters or self._bytes(query.name, set()) > small_tables.MOST_BYTES:
+        size = small_tables.size(self._catalog, query.name, self._table_bytes)
+        if query.parameters or size > small_tables.MOST_BYTES:
             return False
         try:
             self._note(self._materialized.make(con, query))
@@ -346,17 +357,6 @@ class Views:
             # Whoever asks for what cannot be computed is told so; others may ask for less.
             return False
         return True
-
-    def _bytes(self, name: str, seen: set[str]) -> int:
-        """How large the parts are that a query, or a table, is of; more than is few if unknown."""
-        if name in seen:
-            return 0
-        seen.add(name)
-        if name in TABLES:
-            return self._table_bytes(name)
-        if name in self._catalog and name != _ROWS:
-            return sum(self._bytes(each, seen) for each in self._catalog[name].needs)
-        return small_tables.MOST_BYTES + 1
 
     def _table_bytes(self, table: str) -> int:
         return self._tables.bytes(table)

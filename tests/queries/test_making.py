@@ -137,6 +137,20 @@ def test_no_more_at_once_than_there_are_threads_and_memory(
     assert things.most_at_once == most
 
 
+def test_one_is_begun_while_others_of_the_same_list_wait() -> None:
+    things = Things({"long": [], "late": ["long"], "later": ["long"], "other": []})
+    both = threading.Barrier(2, timeout=LONG_S)
+
+    def meanwhile(name: str) -> None:
+        if name in ("long", "other"):
+            both.wait()
+
+    things.meanwhile = meanwhile
+    things.ask(*things.needs, con=cast("Any", Connection(threads=2)))
+    assert sorted(things.made) == sorted(things.needs)
+    assert things.most_at_once == 2
+
+
 def test_who_waits_takes_nobodys_place() -> None:
     # Two may be busy: one makes x, one waits for it, and a third makes z meanwhile.
     things = Things({"x": [], "y": ["x"], "z": []})
@@ -245,9 +259,15 @@ def test_who_takes_things_away_is_alone() -> None:
 
 
 KERNELS = """
-    process_id device_id stream_id start_ns end_ns name
-    1          0         7         10       20     a
-    1          0         7         30       40     b
+    process_id device_id stream_id correlation_id start_ns end_ns name
+    1          0         7         1              10       20     a
+    1          0         7         2              30       40     b
+"""
+
+CALLS = """
+    process_id thread_id correlation_id start_ns end_ns name
+    1          1         1              5        8      cudaLaunchKernel
+    1          1         2              15       18     cudaLaunchKernel
 """
 
 
@@ -277,6 +297,28 @@ def test_who_needs_nothing_of_what_another_makes_does_not_wait_for_it(
         assert not busy.done()
         over.set()
         assert busy.result(LONG_S) > 0
+
+
+@pytest.mark.parametrize(("threads", "is_begun"), [(2, True), (1, False)])
+def test_what_a_query_reads_is_begun_before_it_is_known_to_have_rows(
+    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch, threads: int, is_begun: bool
+) -> None:
+    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    monkeypatch.setattr("cupti_etl.queries.making._most_threads", lambda *_: threads)
+    edge = threading.Event()
+    seen: list[bool] = []
+
+    def told(name: str) -> None:
+        if name == "_gap_edge":
+            edge.set()
+        elif name == "_busy_interval" and not seen:  # without, launch_bound has no row
+            seen.append(False)
+            seen[0] = edge.wait(LONG_S if is_begun else 0)
+
+    with trace(kernel=KERNELS, api_call=CALLS) as opened:
+        opened.tell(told)
+        assert opened.query("launch_bound").count() == 1
+    assert seen == [is_begun]
 
 
 def test_many_threads_ask_one_trace_and_a_part_of_it_at_once(trace: MakeTrace) -> None:
