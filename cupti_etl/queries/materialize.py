@@ -199,16 +199,18 @@ class Materialized:
             for name, select in queries.items():
                 self._execute(con, f"CREATE OR REPLACE VIEW {name} AS\n{select}")
 
-        # Its queries may read what those made.
-        self._need(con, [name for name in operator.reads if self.is_one(name)])
         folder = self._folder(con, operator)
-        if folder is not None and take(con, folder, operator.tables):
-            with contextlib.suppress(duckdb.BinderException):
-                views()
-                if all(self._has_its_columns(con, name) for name in queries):
-                    return list(queries)
-            shutil.rmtree(folder, ignore_errors=True)
+        if folder is not None and folder.is_dir():
+            # Its queries may read what those made.
+            self._need(con, list(filter(self.is_one, operator.reads)))
+            if take(con, folder, operator.tables):
+                with contextlib.suppress(duckdb.BinderException):
+                    views()
+                    if all(self._has_its_columns(con, name) for name in queries):
+                        return list(queries)
+                shutil.rmtree(folder, ignore_errors=True)
         with self._telling(query.name):
+            self._need(con, (*operator.reads, *operator.counts))
             # Read from there, they take no memory.
             if not (
                 folder is not None
@@ -234,7 +236,6 @@ class Materialized:
             self.tell(self._told[-1] if self._told else "")
 
     def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator, put: Put) -> None:
-        self._need(con, (*operator.reads, *operator.counts))
         for table in operator.tables:
             drop(con, table)
         operator.compute(con, put)

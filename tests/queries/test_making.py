@@ -299,25 +299,40 @@ def test_who_needs_nothing_of_what_another_makes_does_not_wait_for_it(
         assert busy.result(LONG_S) > 0
 
 
+@pytest.mark.parametrize(
+    ("query", "name", "other"),
+    [
+        # It says that it has no row without the first.
+        ("launch_bound", "_busy_interval", "_gap_edge"),
+        # What needs the second is a view.
+        ("idle_summary", "_gap_edge", "_busy_interval"),
+    ],
+)
 @pytest.mark.parametrize(("threads", "is_begun"), [(2, True), (1, False)])
-def test_what_a_query_reads_is_begun_before_it_is_known_to_have_rows(
-    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch, threads: int, is_begun: bool
+def test_all_that_a_query_reads_is_begun_at_once(
+    trace: MakeTrace,
+    monkeypatch: pytest.MonkeyPatch,
+    query: str,
+    name: str,
+    other: str,
+    threads: int,
+    is_begun: bool,
 ) -> None:
     monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
     monkeypatch.setattr("cupti_etl.queries.making._most_threads", lambda *_: threads)
-    edge = threading.Event()
+    begun = threading.Event()
     seen: list[bool] = []
 
-    def told(name: str) -> None:
-        if name == "_gap_edge":
-            edge.set()
-        elif name == "_busy_interval" and not seen:  # without, launch_bound has no row
+    def told(told_name: str) -> None:
+        if told_name == other:
+            begun.set()
+        elif told_name == name and not seen:
             seen.append(False)
-            seen[0] = edge.wait(LONG_S if is_begun else 0)
+            seen[0] = begun.wait(LONG_S if is_begun else 0)
 
     with trace(kernel=KERNELS, api_call=CALLS) as opened:
         opened.tell(told)
-        assert opened.query("launch_bound").count() == 1
+        assert opened.query(query).count() == 1
     assert seen == [is_begun]
 
 
