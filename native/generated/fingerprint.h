@@ -1,4 +1,4 @@
 /* Made by `python -m tools.codegen`.  Do not edit. */
 #ifndef ETL_FINGERPRINT
-#define ETL_FINGERPRINT UINT64_C(0x8747ed1e7fc9cd18)
+#define ETL_FINGERPRINT UINT64_C(0xae67660b4cafaca1)
 #endif

@@ -32,26 +32,44 @@ static void keep_freed_memory(void)
 	free(block);
 }
 
-struct etl_operator *etl_operator_new(const char *name)
+static struct etl_operator *new_operator(const struct operator_kind *kind)
 {
 	struct etl_operator *operator = calloc(1, sizeof *operator);
 
 	keep_freed_memory();
-	for (size_t i = 0; operator && i < sizeof kinds / sizeof *kinds; i++) {
-		if (strcmp(kinds[i]->name, name) == 0)
-			operator->kind = kinds[i];
-	}
-	if (operator && operator->kind)
-		operator->state = calloc(1, operator->kind->state_bytes);
+	if (operator)
+		operator->state = calloc(1, kind->state_bytes);
 	if (!operator || !operator->state) {
 		free(operator);
 		return NULL;
 	}
+	operator->kind = kind;
 	for (unsigned i = 0; i < MAX_INPUTS; i++)
-		operator->inputs[i].width = operator->kind->widths[i];
+		operator->inputs[i].width = kind->widths[i];
 	for (unsigned i = 0; i < MAX_OUTPUTS; i++)
-		operator->outputs[i].width = operator->kind->out_widths[i];
+		operator->outputs[i].width = kind->out_widths[i];
 	return operator;
+}
+
+struct etl_operator *etl_operator_new(const char *name)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		if (strcmp(kinds[i]->name, name) == 0)
+			return new_operator(kinds[i]);
+	}
+	return NULL;
+}
+
+struct etl_operator *etl_operator_beside(const struct etl_operator *operator)
+{
+	const struct operator_kind *kind = operator->kind;
+	struct etl_operator *other = kind->beside ? new_operator(kind) : NULL;
+
+	if (other && kind->beside(other->state, operator->state)) {
+		etl_operator_free(other);
+		return NULL;
+	}
+	return other;
 }
 
 void etl_operator_free(struct etl_operator *operator)

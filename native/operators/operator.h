@@ -38,6 +38,9 @@ struct operator_kind {
 	void (*free)(void *state);
 	/* Of an operator whose inputs are cut in slices: the slice is complete. */
 	int (*slice)(void *state, struct table *out);
+	/* Of one whose slices need nothing of one another: begins a state, which reads from another
+	 * what that was given as its first input. */
+	int (*beside)(void *state, const void *other);
 };
 
 extern const struct operator_kind busy_operator, edge_operator, host_operator, run_operator, trend_operator;

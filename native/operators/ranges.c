@@ -34,12 +34,16 @@ struct ranges {
 	ITEMS(struct own) owns;
 	struct turn *turns;
 	size_t n_turns, turns_capacity;
+	bool is_beside; /* the turns are another's */
 };
 
 static int add_turn(struct ranges *ranges, const int64_t *row)
 {
-	struct thread *thread = ITEM_OF(ranges->threads, 2, row);
+	struct thread *thread;
 
+	if (ranges->is_beside)
+		return -EINVAL;
+	thread = ITEM_OF(ranges->threads, 2, row);
 	if (!thread || GROW(ranges->turns, ranges->n_turns, ranges->turns_capacity))
 		return -ENOMEM;
 	if (thread != &ranges->threads.all[ranges->threads.ids.n - 1])
@@ -144,6 +148,25 @@ static int ranges_slice(void *state, struct table *out)
 	return 0;
 }
 
+static int ranges_beside(void *state, const void *other)
+{
+	struct ranges *ranges = state;
+	const struct ranges *first = other;
+
+	for (size_t i = 0; i < first->threads.ids.n; i++) {
+		struct thread *thread =
+			ITEM_OF(ranges->threads, 2, ids_key(&first->threads.ids, i));
+
+		if (!thread)
+			return -ENOMEM;
+		*thread = first->threads.all[i];
+	}
+	ranges->turns = first->turns;
+	ranges->n_turns = first->n_turns;
+	ranges->is_beside = true;
+	return 0;
+}
+
 static int ranges_finish(void *state, struct table *out)
 {
 	const struct ranges *ranges = state;
@@ -166,7 +189,8 @@ static void ranges_free(void *state)
 
 	FREE_ITEMS(ranges->threads);
 	FREE_ITEMS(ranges->owns);
-	free(ranges->turns);
+	if (!ranges->is_beside)
+		free(ranges->turns);
 	calls_free(&ranges->calls);
 }
 
@@ -179,4 +203,5 @@ const struct operator_kind range_operator = {
 	.finish = ranges_finish,
 	.free = ranges_free,
 	.slice = ranges_slice,
+	.beside = ranges_beside,
 };

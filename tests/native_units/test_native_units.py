@@ -20,6 +20,7 @@ def inject(*names: str) -> list[Path]:
 
 # Program, and the sources of the libraries that it needs.
 PROGRAMS: dict[str, Sequence[Path | str]] = {
+    "beside": native_sources("collector"),
     "wakeup": [*native_sources("collector"), *inject("wakeup", "descriptors", "environment")],
     "callbacks": [
         *native_sources("segment"),
@@ -72,6 +73,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "threads": native_sources("segment"),
 }
 THREADED = (
+    "beside",
     "callbacks",
     "wakeup",
     "hello",

@@ -63,6 +63,8 @@ class NativeOperator:
         first: a SELECT for an input before these, which is given whole.
         before: tables to make first, which are there for the inputs and while the rest is made.
         kept: tables to make next, which the queries may read, too.
+        added: what makes one row of those of several executions, as a list of a SELECT that groups
+            by all else, if slices need nothing of one another.
     """
 
     name: str
@@ -76,6 +78,7 @@ class NativeOperator:
     first: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, str] = field(default_factory=dict)
+    added: str = ""
 
 
 def operator(native: NativeOperator) -> Operator:
@@ -93,7 +96,7 @@ def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection, put: Put) -
         NativeError: it cannot be done this way.
         duckdb.Error: a part cannot be read.
     """
-    from cupti_etl.queries.operators.native import Execution, feed
+    from cupti_etl.queries.operators.native import Execution, feed, taken
 
     try:
         execution = Execution(native.name)
@@ -103,16 +106,17 @@ def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection, put: Put) -
             con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{select}")
         for name, select in native.kept.items():
             put(name, select)
-        feed(con, execution, native.along, native.counted, native.first, native.inputs)
-        execution.finish()
+        executions = feed(con, execution, native)
         for place, (name, words) in enumerate(native.outputs.items()):
             columns = {
                 column: kind or "BIGINT"
                 for column, _, kind in (word.partition(":") for word in words.split())
             }
-            con.register("_output", execution.take(place, columns))
-            kept = ", ".join(_kept(*column) for column in columns.items())
-            put(name, f"SELECT {kept} FROM _output")
+            con.register("_output", taken(executions, place, columns))
+            kept = f"SELECT {', '.join(_kept(*column) for column in columns.items())} FROM _output"
+            if len(executions) > 1:
+                kept = f"SELECT {native.added} FROM ({kept}) GROUP BY ALL"
+            put(name, kept)
             con.unregister("_output")
     finally:
         for name in native.before:

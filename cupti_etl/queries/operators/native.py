@@ -7,9 +7,10 @@ the row groups that a slice needs.
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import NativeError
@@ -19,11 +20,15 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from cupti_etl.queries.operators.definition import NativeOperator
+
 # Of a slice: some hundred MiB in the operator.
 SLICE_ROWS = 4_000_000
 _BATCH_ROWS = 1 << 17
 # Batches that are read while the operator is busy with those before.
 _AHEAD = 16
+# Executions at once, where slices need nothing of one another.
+_MOST = 4
 # Percent of the rows, in whole vectors, that are looked at for where to cut.
 SAMPLE = 2
 
@@ -36,12 +41,23 @@ class Execution:
             be done over such rows or in the memory that is there.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, first: Execution | None = None) -> None:
+        self._name, self._first = name, first
         self._ffi, self._lib = load()
-        handle = self._lib.etl_operator_new(name.encode())
+        if first:
+            handle = self._lib.etl_operator_beside(first._handle)
+        else:
+            handle = self._lib.etl_operator_new(name.encode())
         if handle == self._ffi.NULL:
             raise NativeError(f"no operator {name}")
-        self._handle = self._ffi.gc(handle, self._lib.etl_operator_free)
+        self._handle: Any = self._ffi.gc(handle, self._lib.etl_operator_free)
+
+    def beside(self) -> Execution:
+        """Another one, for slices that need nothing of one another.
+
+        It reads from this one what was given as the first input.
+        """
+        return Execution(self._name, self)
 
     def add(self, place: int, batch: pa.RecordBatch) -> None:
         """Rows of an input, as 64-bit integers without NULL."""
@@ -57,15 +73,8 @@ class Execution:
         """There are no more rows."""
         self._check(self._lib.etl_operator_finish(self._handle))
 
-    def take(self, place: int, columns: Mapping[str, str]) -> pa.RecordBatchReader:
-        """What it made, once: numbers, of 64 bits or, where the type is DOUBLE, doubles."""
-        import pyarrow as pa
-
-        types = {"DOUBLE": pa.float64()}
-        schema = pa.schema([(name, types.get(kind, pa.int64())) for name, kind in columns.items()])
-        return pa.RecordBatchReader.from_batches(schema, self._batches(place, schema))
-
-    def _batches(self, place: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    def take(self, place: int, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        """What it made, once: numbers, of 64 bits."""
         import pyarrow as pa
 
         while True:
@@ -83,80 +92,92 @@ class Execution:
 
 
 def feed(
-    con: duckdb.DuckDBPyConnection,
-    execution: Execution,
-    along: str,
-    counted: Sequence[str],
-    first: str,
-    inputs: Sequence[str],
-) -> None:
-    """Give an operator its inputs in slices of the column ``along``, as far as that is known.
+    con: duckdb.DuckDBPyConnection, execution: Execution, native: NativeOperator
+) -> list[Execution]:
+    """Give an operator its inputs, in slices as far as it takes them so.
 
-    Args:
-        con: where the inputs are.
-        execution: what takes them.
-        along: a column of every input; "" for one slice.
-        counted: the tables by whose rows the slices are cut, if they are.
-        first: a SELECT for the first input that is given whole, if there is one.
-        inputs: SELECTs for the others, in their order.
+    Returns:
+        Those that took them, and made the rows together: several at once, where slices need nothing
+        of one another.
+
+    Raises:
+        NativeError: it cannot be done this way.
+        duckdb.Error: a part cannot be read.
     """
-    for place, batch in _prefetch(_batches(con, along, counted, first, inputs)):
-        if batch is None:
-            execution.slice()
-        else:
-            execution.add(place, batch)
+    for batch in con.sql(native.first).to_arrow_reader(_BATCH_ROWS) if native.first else ():
+        execution.add(0, batch)
+    most = _MOST if native.added else 1
+    slices = _slices(con, native.along, native.counted, SLICE_ROWS // most)
+    executions = [execution, *(execution.beside() for _ in slices[1:most])]
+    with _in_turns(len(executions)) as give:
+        for number, where in enumerate(slices):
+            turn = number % len(executions)
+            for place, select in enumerate(native.inputs, 1 if native.first else 0):
+                rows = con.sql(f"SELECT * FROM (\n{select}\n) {where}")
+                for batch in rows.to_arrow_reader(_BATCH_ROWS):
+                    give(turn, executions[turn].add, place, batch)
+            give(turn, executions[turn].slice)
+        for turn, each in enumerate(executions):
+            give(turn, each.finish)
+    return executions
 
 
-# The input that a batch is of; without a batch, the slice is complete.
-_Piece = tuple[int, "pa.RecordBatch | None"]
+@contextlib.contextmanager
+def _in_turns(number: int) -> Iterator[Callable[..., None]]:
+    """So many threads, each of which does what it is given one after the other.
 
+    What is given waits while much is left to do.
+    """
+    waiting: deque[Future[None]] = deque()
+    most = _AHEAD if number == 1 else 2 * _AHEAD
 
-def _batches(
-    con: duckdb.DuckDBPyConnection,
-    along: str,
-    counted: Sequence[str],
-    first: str,
-    inputs: Sequence[str],
-) -> Iterator[_Piece]:
-    if first:
-        for batch in con.sql(first).to_arrow_reader(_BATCH_ROWS):
-            yield 0, batch
-    for where in _slices(con, along, counted):
-        for place, select in enumerate(inputs, 1 if first else 0):
-            rows = con.sql(f"SELECT * FROM (\n{select}\n) {where}")
-            for batch in rows.to_arrow_reader(_BATCH_ROWS):
-                yield place, batch
-        yield 0, None
+    def give(turn: int, action: Callable[..., None], *args: object) -> None:
+        waiting.append(threads[turn].submit(action, *args))
+        while len(waiting) > most:
+            waiting.popleft().result()
 
-
-def _prefetch(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
-    """The same, while a thread of its own reads on."""
-    with ThreadPoolExecutor(1) as thread:
-        waiting = deque(thread.submit(next, pieces, None) for _ in range(_AHEAD))
+    with contextlib.ExitStack() as stack:
+        threads = [stack.enter_context(ThreadPoolExecutor(1)) for _ in range(number)]
         try:
-            while (piece := waiting.popleft().result()) is not None:
-                waiting.append(thread.submit(next, pieces, None))
-                yield piece
+            yield give
+            while waiting:
+                waiting.popleft().result()
         finally:
             for each in waiting:
                 each.cancel()
 
 
-def _slices(con: duckdb.DuckDBPyConnection, along: str, counted: Sequence[str]) -> Iterator[str]:
+def taken(
+    executions: Sequence[Execution], place: int, columns: Mapping[str, str]
+) -> pa.RecordBatchReader:
+    """What they made, once: numbers, of 64 bits or, where the type is DOUBLE, doubles."""
+    import pyarrow as pa
+
+    types = {"DOUBLE": pa.float64()}
+    schema = pa.schema([(name, types.get(kind, pa.int64())) for name, kind in columns.items()])
+    batches = (batch for each in executions for batch in each.take(place, schema))
+    return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+def _slices(
+    con: duckdb.DuckDBPyConnection, along: str, counted: Sequence[str], most_rows: int
+) -> list[str]:
     """Conditions that cut the rows into slices of about the same size, in order."""
     edges: list[Any] = []
     rows = " UNION ALL ".join(f"SELECT {along} FROM {table}" for table in counted)
     count = _value(con, f"SELECT count(*) FROM ({rows})") if along else 0
-    if count > SLICE_ROWS:
-        parts = -(-count // SLICE_ROWS)
+    if count > most_rows:
+        parts = -(-count // most_rows)
         places = ", ".join(str(i / parts) for i in range(1, parts))
         sample = f"FROM ({rows}) USING SAMPLE {SAMPLE} PERCENT (system)"
         edges = _value(con, f"SELECT quantile_disc({along}, [{places}]) FROM ({sample})") or []
     edges = sorted(set(edges))
+    slices = []
     for low, high in zip([None, *edges], [*edges, None], strict=True):
         words = [f"{along} >= {low}"] if low is not None else []
         words += [f"{along} < {high}"] if high is not None else []
-        yield f"WHERE {' AND '.join(words)}" if words else ""
+        slices.append(f"WHERE {' AND '.join(words)}" if words else "")
+    return slices
 
 
 def _value(con: duckdb.DuckDBPyConnection, select: str) -> Any:

@@ -87,6 +87,11 @@ RANGE = NativeOperator(
         "_derived_own": "range_id gpu activities gpu_ns start_ns end_ns kernels kernel_ns:BIGINT?"
         " kernel_max_ns:BIGINT? copies copied_bytes:BIGINT? sets"
     },
+    added="range_id, gpu, sum(activities)::BIGINT AS activities, sum(gpu_ns)::BIGINT AS gpu_ns,"
+    " min(start_ns) AS start_ns, max(end_ns) AS end_ns, sum(kernels)::BIGINT AS kernels,"
+    " sum(kernel_ns)::BIGINT AS kernel_ns, max(kernel_max_ns) AS kernel_max_ns,"
+    " sum(copies)::BIGINT AS copies, sum(copied_bytes)::BIGINT AS copied_bytes,"
+    " sum(sets)::BIGINT AS sets",
     queries={"_range_own": "FROM _derived_own"},
 )
 

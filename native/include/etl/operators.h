@@ -10,6 +10,10 @@ struct etl_operator;
 /* An operator over rows of 64-bit integers, by its name (native/operators).  NULL: there is none, or
  * no memory. */
 struct etl_operator *etl_operator_new(const char *name);
+/* Another of the same kind, for slices that need nothing of one another, which knows what this one
+ * was given as its first input.  It is freed before this one.  NULL: the kind has no such slices,
+ * or no memory. */
+struct etl_operator *etl_operator_beside(const struct etl_operator *operator);
 void etl_operator_free(struct etl_operator *operator);
 /* Takes the batch over.  Its columns are 64-bit integers without NULL.  -EINVAL: others; -E2BIG:
  * rows that need more room than they are worth; -ENOMEM. */
