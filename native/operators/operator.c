@@ -8,9 +8,13 @@
 #include "operators/operator.h"
 #include "operators/ordered.h"
 
+/* Numbers that are near each other are one operator's. */
+#define SHARE_SHIFT 10
+
 struct etl_operator {
 	const struct operator_kind *kind;
 	void *state;
+	uint32_t number, of; /* which share of the rows it takes; 0: all */
 	struct table inputs[MAX_INPUTS]; /* rows of the slice that wait to be put in order */
 	struct table outputs[MAX_OUTPUTS];
 	size_t taken[MAX_OUTPUTS];
@@ -60,7 +64,7 @@ struct etl_operator *etl_operator_new(const char *name)
 	return NULL;
 }
 
-struct etl_operator *etl_operator_beside(const struct etl_operator *operator)
+struct etl_operator *etl_operator_beside(struct etl_operator *operator, uint32_t number, uint32_t of)
 {
 	const struct operator_kind *kind = operator->kind;
 	struct etl_operator *other = kind->beside ? new_operator(kind) : NULL;
@@ -69,7 +73,20 @@ struct etl_operator *etl_operator_beside(const struct etl_operator *operator)
 		etl_operator_free(other);
 		return NULL;
 	}
+	if (other) {
+		other->number = number;
+		other->of = operator->of = of;
+	}
 	return other;
+}
+
+static bool is_anothers(const struct etl_operator *operator, unsigned input, const int64_t *const *columns,
+			int64_t i)
+{
+	if (!operator->of || input == 0)
+		return false;
+	return ((uint64_t)columns[operator->kind->shared_by][i] >> SHARE_SHIFT) % operator->of !=
+	       operator->number;
 }
 
 void etl_operator_free(struct etl_operator *operator)
@@ -93,8 +110,12 @@ static int add_rows(struct etl_operator *operator, unsigned input, const int64_t
 	int result = 0;
 
 	for (int64_t i = 0; !result && i < n; i++) {
-		int64_t *row = is_ordered ? table_add(&operator->inputs[input]) : unordered;
+		int64_t *row = unordered;
 
+		if (is_anothers(operator, input, columns, i))
+			continue;
+		if (is_ordered)
+			row = table_add(&operator->inputs[input]);
 		if (!row)
 			return -ENOMEM;
 		for (unsigned c = 0; c < width; c++)

@@ -38,9 +38,10 @@ struct operator_kind {
 	void (*free)(void *state);
 	/* Of an operator whose inputs are cut in slices: the slice is complete. */
 	int (*slice)(void *state, struct table *out);
-	/* Of one whose slices need nothing of one another: begins a state, which reads from another
-	 * what that was given as its first input. */
+	/* Of one whose rows can be shared out: begins a state that reads from another what that was
+	 * given as its first input. */
 	int (*beside)(void *state, const void *other);
+	unsigned shared_by; /* the column of its other inputs that says whose a row is */
 };
 
 extern const struct operator_kind busy_operator, edge_operator, host_operator, run_operator, trend_operator;

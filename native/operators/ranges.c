@@ -117,6 +117,8 @@ static int count(struct ranges *ranges, int64_t range, const int64_t *row)
 	return 0;
 }
 
+_Static_assert((int)CORRELATION == (int)CALL_CORRELATION, "a call is shared out as what it asked for");
+
 static int ranges_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct ranges *ranges = state;
@@ -204,4 +206,5 @@ const struct operator_kind range_operator = {
 	.free = ranges_free,
 	.slice = ranges_slice,
 	.beside = ranges_beside,
+	.shared_by = CORRELATION,
 };

@@ -64,7 +64,7 @@ class NativeOperator:
         before: tables to make first, which are there for the inputs and while the rest is made.
         kept: tables to make next, which the queries may read, too.
         added: what makes one row of those of several executions, as a list of a SELECT that groups
-            by all else, if slices need nothing of one another.
+            by all else, if rows can be shared out to them.
     """
 
     name: str

@@ -11,6 +11,7 @@ import contextlib
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import NativeError
@@ -27,7 +28,7 @@ SLICE_ROWS = 4_000_000
 _BATCH_ROWS = 1 << 17
 # Batches that are read while the operator is busy with those before.
 _AHEAD = 16
-# Executions at once, where slices need nothing of one another.
+# Executions at once, where rows can be shared out.
 _MOST = 4
 # Percent of the rows, in whole vectors, that are looked at for where to cut.
 SAMPLE = 2
@@ -41,23 +42,18 @@ class Execution:
             be done over such rows or in the memory that is there.
     """
 
-    def __init__(self, name: str, first: Execution | None = None) -> None:
-        self._name, self._first = name, first
+    def __init__(self, name: str) -> None:
         self._ffi, self._lib = load()
-        if first:
-            handle = self._lib.etl_operator_beside(first._handle)
-        else:
-            handle = self._lib.etl_operator_new(name.encode())
+        self._take(self._lib.etl_operator_new(name.encode()))
+
+    def _take(self, handle: Any) -> None:
         if handle == self._ffi.NULL:
-            raise NativeError(f"no operator {name}")
-        self._handle: Any = self._ffi.gc(handle, self._lib.etl_operator_free)
+            raise NativeError("there is no such operator, or no memory for it")
+        self._handle = self._ffi.gc(handle, self._lib.etl_operator_free)
 
-    def beside(self) -> Execution:
-        """Another one, for slices that need nothing of one another.
-
-        It reads from this one what was given as the first input.
-        """
-        return Execution(self._name, self)
+    def shared(self, of: int) -> list[Execution]:
+        """So many, this one among them, each of which takes its share of the rows to come."""
+        return [self, *(_Beside(self, number, of) for number in range(1, of))]
 
     def add(self, place: int, batch: pa.RecordBatch) -> None:
         """Rows of an input, as 64-bit integers without NULL."""
@@ -91,14 +87,22 @@ class Execution:
             raise NativeError(f"error {-result}")
 
 
+class _Beside(Execution):
+    """One that reads from another what that was given as its first input."""
+
+    def __init__(self, first: Execution, number: int, of: int) -> None:
+        self._first = first  # for as long as this one is there
+        self._ffi, self._lib = first._ffi, first._lib
+        self._take(self._lib.etl_operator_beside(first._handle, number, of))
+
+
 def feed(
     con: duckdb.DuckDBPyConnection, execution: Execution, native: NativeOperator
 ) -> list[Execution]:
     """Give an operator its inputs, in slices as far as it takes them so.
 
     Returns:
-        Those that took them, and made the rows together: several at once, where slices need nothing
-        of one another.
+        Those that took them, and made the rows together: several, where rows can be shared out.
 
     Raises:
         NativeError: it cannot be done this way.
@@ -106,34 +110,33 @@ def feed(
     """
     for batch in con.sql(native.first).to_arrow_reader(_BATCH_ROWS) if native.first else ():
         execution.add(0, batch)
-    most = _MOST if native.added else 1
-    slices = _slices(con, native.along, native.counted, SLICE_ROWS // most)
-    executions = [execution, *(execution.beside() for _ in slices[1:most])]
-    with _in_turns(len(executions)) as give:
-        for number, where in enumerate(slices):
-            turn = number % len(executions)
+    rows = " UNION ALL ".join(f"SELECT {native.along} FROM {table}" for table in native.counted)
+    count = _value(con, f"SELECT count(*) FROM ({rows})") if native.along else 0
+    is_shared = native.added and count > SLICE_ROWS // _MOST
+    executions = execution.shared(_MOST) if is_shared else [execution]
+    with _threads(len(executions)) as give:
+        for where in _slices(con, native.along, rows, count):
             for place, select in enumerate(native.inputs, 1 if native.first else 0):
-                rows = con.sql(f"SELECT * FROM (\n{select}\n) {where}")
-                for batch in rows.to_arrow_reader(_BATCH_ROWS):
-                    give(turn, executions[turn].add, place, batch)
-            give(turn, executions[turn].slice)
-        for turn, each in enumerate(executions):
-            give(turn, each.finish)
+                read = con.sql(f"SELECT * FROM (\n{select}\n) {where}")
+                for batch in read.to_arrow_reader(_BATCH_ROWS):
+                    give([partial(each.add, place, batch) for each in executions])
+            give([each.slice for each in executions])
+        give([each.finish for each in executions])
     return executions
 
 
 @contextlib.contextmanager
-def _in_turns(number: int) -> Iterator[Callable[..., None]]:
-    """So many threads, each of which does what it is given one after the other.
+def _threads(number: int) -> Iterator[Callable[[Sequence[Callable[[], None]]], None]]:
+    """Gives so many threads an action each, which they do one after the other.
 
     What is given waits while much is left to do.
     """
     waiting: deque[Future[None]] = deque()
-    most = _AHEAD if number == 1 else 2 * _AHEAD
 
-    def give(turn: int, action: Callable[..., None], *args: object) -> None:
-        waiting.append(threads[turn].submit(action, *args))
-        while len(waiting) > most:
+    def give(actions: Sequence[Callable[[], None]]) -> None:
+        for thread, action in zip(threads, actions, strict=True):
+            waiting.append(thread.submit(action))
+        while len(waiting) > _AHEAD * number:
             waiting.popleft().result()
 
     with contextlib.ExitStack() as stack:
@@ -159,25 +162,19 @@ def taken(
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-def _slices(
-    con: duckdb.DuckDBPyConnection, along: str, counted: Sequence[str], most_rows: int
-) -> list[str]:
+def _slices(con: duckdb.DuckDBPyConnection, along: str, rows: str, count: int) -> Iterator[str]:
     """Conditions that cut the rows into slices of about the same size, in order."""
     edges: list[Any] = []
-    rows = " UNION ALL ".join(f"SELECT {along} FROM {table}" for table in counted)
-    count = _value(con, f"SELECT count(*) FROM ({rows})") if along else 0
-    if count > most_rows:
-        parts = -(-count // most_rows)
+    if count > SLICE_ROWS:
+        parts = -(-count // SLICE_ROWS)
         places = ", ".join(str(i / parts) for i in range(1, parts))
         sample = f"FROM ({rows}) USING SAMPLE {SAMPLE} PERCENT (system)"
         edges = _value(con, f"SELECT quantile_disc({along}, [{places}]) FROM ({sample})") or []
     edges = sorted(set(edges))
-    slices = []
     for low, high in zip([None, *edges], [*edges, None], strict=True):
         words = [f"{along} >= {low}"] if low is not None else []
         words += [f"{along} < {high}"] if high is not None else []
-        slices.append(f"WHERE {' AND '.join(words)}" if words else "")
-    return slices
+        yield f"WHERE {' AND '.join(words)}" if words else ""
 
 
 def _value(con: duckdb.DuckDBPyConnection, select: str) -> Any:

@@ -10,10 +10,11 @@ struct etl_operator;
 /* An operator over rows of 64-bit integers, by its name (native/operators).  NULL: there is none, or
  * no memory. */
 struct etl_operator *etl_operator_new(const char *name);
-/* Another of the same kind, for slices that need nothing of one another, which knows what this one
- * was given as its first input.  It is freed before this one.  NULL: the kind has no such slices,
- * or no memory. */
-struct etl_operator *etl_operator_beside(const struct etl_operator *operator);
+/* Another of the same kind, the `number`th of so many, which knows what this one was given as its
+ * first input, and is freed before it.  From now on they are given the same batches, and each takes
+ * its share of the rows: this one, which is number 0, too.  NULL: not all that the kind makes of a
+ * row is a sum, or there is no memory. */
+struct etl_operator *etl_operator_beside(struct etl_operator *operator, uint32_t number, uint32_t of);
 void etl_operator_free(struct etl_operator *operator);
 /* Takes the batch over.  Its columns are 64-bit integers without NULL.  -EINVAL: others; -E2BIG:
  * rows that need more room than they are worth; -ENOMEM. */
