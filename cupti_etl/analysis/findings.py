@@ -47,8 +47,10 @@ _HOST_ALONE = (
 )
 # What Kineto calls the events of accelerators that are no GPUs, which are not read.
 _OTHER_CHIPS = ("mtia_", "hpu_", "privateuse1_", "glow_", "async_npu")
-# So many times longer than the work of its GPUs is a run that mostly does something else.
-_MUCH_LONGER = 10
+# So many times longer than the work of its GPUs is a run of which that is said.
+_LONGER = 2
+# A call that takes one in so many parts of such a run is named.
+_PARTS = 10
 
 
 @dataclass(frozen=True)
@@ -168,12 +170,12 @@ def _looked_at(trace: Trace) -> str:
     text = f"the {duration(span)} from the first to the last work of a GPU"
     told = {(row["section"], row["subject"]): row["value"] for row in trace.query("run_summary")}
     wall = told.get(("run", "wall")) or 0
-    if wall <= _MUCH_LONGER * span:
+    if wall <= _LONGER * span:
         return text
     # What a run does before its steps, such as to compile its code, is no work of a GPU.
     calls = ((row["total_ns"] or 0, row["name"]) for row in trace.whole.query("api_summary"))
     longest, name = max(calls, default=(0, ""))
-    within = f", {duration(longest)} of it in {name}" if _MUCH_LONGER * longest >= wall else ""
+    within = f", {duration(longest)} of it in {name}" if _PARTS * longest >= wall else ""
     return f"{text}, in a run of {duration(wall)}{within}"
 
 
@@ -265,10 +267,16 @@ def _gpus(*groups: Iterable[dict[str, Any]]) -> set[int]:
 def _called(gpus: Collection[int]) -> str:
     """``GPUs 0-3, 5``."""
     runs: list[list[int]] = []
-    for number in sorted(gpus):
+    known = [number for number in gpus if number >= 0]
+    for number in sorted(known):
         if runs and number == runs[-1][-1] + 1:
             runs[-1].append(number)
         else:
             runs.append([number])
     ranges = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-    return f"GPU{'s' if len(gpus) > 1 else ''} {ranges}"
+    words = [f"GPU{'s' if len(known) > 1 else ''} {ranges}"] if known else []
+    # Their numbers stand for what is not known of them.
+    if others := len(gpus) - len(known):
+        words.append(f"{others} GPUs" if others > 1 else "a GPU")
+        words[-1] += " without a device record"
+    return " and ".join(words)

@@ -212,7 +212,7 @@ class Report(Document):
             yield f"Calls failed, so what they asked for did not run: {self.errors}."
         if self.failed:
             yield f"Not answered, see each of them: {', '.join(self.failed)}."
-        yield from (f"{each}." for each in self.lacks)
+        yield from (f"{each[:1].upper()}{each[1:]}." for each in self.lacks)
 
     @property
     def shown(self) -> Sequence[Section]:

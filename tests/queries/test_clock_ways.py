@@ -62,7 +62,7 @@ def recorded(
 def test_a_rank_without_a_group_with_the_first_one(trace: MakeTrace, is_numbered: bool) -> None:
     # Rank 1 always begins 50 late: 0 and 3 wait for it.
     opened = recorded(trace, MESH, "abcd", late={1: 50}, is_numbered=is_numbered)
-    by = "pytorch" if is_numbered else "clock"
+    by, how = ("pytorch", "pytorch") if is_numbered else ("clock", "order")
     # An interval is as wide as the shortest operations of both: 100 and 50. Those of 1 and 3 are
     # 6 us later than those of 0 and 1, in which a clock may drift by 2.
     assert_rows(
@@ -79,10 +79,10 @@ def test_a_rank_without_a_group_with_the_first_one(trace: MakeTrace, is_numbered
         opened.sql("FROM collective_wait ORDER BY rank"),
         f"""
         rank operations wait_ns caused_ns last matched_by
-        0    24         600     0         0    {by}
-        1    24         0       1200      24   {by}
-        2    24         0       0         0    {by}
-        3    24         600     0         0    {by}
+        0    24         600     0         0    {how}
+        1    24         0       1200      24   {how}
+        2    24         0       0         0    {how}
+        3    24         600     0         0    {how}
         """,
     )
     assert_rows(opened.query("collective_bandwidth"), "operations unmatched waiting_ns\n 48 0 1200")

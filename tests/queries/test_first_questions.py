@@ -188,6 +188,7 @@ def test_numbers_in_the_names_of_copies_models_and_functions_are_of_no_layer(
 ) -> None:
     layers = ("transformer.h.3", "h2", "layer1.conv2", "conv2d_1", "down.resnets.0")
     others = ("Memory Copy H2D", "memcpy_h2d", "resnet50_inference", "conv2d", "op: 'conv3d'")
+    others += ("all_reduce grad [layers.2.ffn.w2.weight]",)
     names = layers + others
     opened = trace(
         marker="process_id thread_id marker_id event timestamp_ns name\n"

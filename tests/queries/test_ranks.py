@@ -118,6 +118,40 @@ def test_one_rank_alone_is_late_for_nobody_and_has_a_bandwidth(trace: MakeTrace)
     )
 
 
+def test_broadcasts_that_end_apart_are_matched_by_their_order(trace: MakeTrace) -> None:
+    # The root has sent the third when another rank has the first: its end is the nearest.
+    root = [(100, 120), (130, 150), (160, 180)]
+    other = [(110, 178), (200, 220), (230, 250)]
+    query = "SELECT rank, operation, matched_by FROM _collective_match ORDER BY rank, start_ns"
+
+    def opened(*ranks: list[tuple[int, int]]) -> Trace:
+        return trace(
+            kernel=COLUMNS
+            + "\n".join(
+                f"{rank} 0 {start} {end} ncclDevKernel_Broadcast_RING_LL"
+                for rank, times in enumerate(ranks)
+                for start, end in times
+            ),
+            process="process_id rank host\n 0 0 n\n 1 1 n",
+        )
+
+    assert_rows(
+        opened(root, other).sql(query),
+        """
+        rank operation matched_by
+        0    1         order
+        0    2         order
+        0    3         order
+        1    1         order
+        1    2         order
+        1    3         order
+        """,
+    )
+    # Of ranks that have not as many, the order says nothing.
+    matched = [row["matched_by"] for row in opened(root, other[:2]).sql(query)]
+    assert matched == [None, None, "clock", "clock", None]
+
+
 def recorded(rank: int, numbers: Iterable[int], clock: int, pace: int = 37) -> str:
     """Operations of a rank: number n takes 100 + n at the fastest rank, and 30 more at the others.
 

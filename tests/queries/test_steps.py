@@ -60,6 +60,8 @@ def test_the_step_of_a_profiler_comes_before_frames_operators_and_layers(trace: 
         ("-", "aten::batch_norm, op_id = {n}", False),
         ("-", "FlashAttnFunc, seq = {n}, op_id = {n}", False),
         ("-", "layer.{n}", False),
+        ("-", "Warm-up Step {n}", False),
+        ("-", "warmup_{n}", False),
         ("-", "Linear_{n}", False),
         ("-", "encoder block {n}", False),
         ("-", "BatchNorm{n}", False),

@@ -28,6 +28,10 @@ _LOSS = re.compile(
     r"\bdropped\b|\blost\b|overflow|\bnot all\b.*\b(collected|recorded)\b|\bmight be missing\b",
     re.I,
 )
+# What it says of interfaces that are not imported.
+_OF_OTHERS = re.compile(
+    r"OpenGL|OpenXR|Vulkan|Direct3D|\bDX1\d\b|OS runtime|\bWDDM\b|\bETW\b", re.I
+)
 _DOMAIN_CREATE = 75
 _DEVICES = "TARGET_INFO_CUDA_DEVICE"
 # Early exports have this in its place.
@@ -314,7 +318,7 @@ def _thread_names(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
 def diagnosed(tables: Tables) -> list[Loss]:
     """What nsys itself says that it lost; it does not say how much of what."""
     texts = [str(row.get("text") or "").strip() for row in tables.rows("DIAGNOSTIC_EVENT")]
-    said = sorted({text for text in texts if _LOSS.search(text)})
+    said = sorted({text for text in texts if _LOSS.search(text) and not _OF_OTHERS.search(text)})
     return [Loss(None, "cupti_dropped", detail=f"nsys: {text}") for text in said]
 
 

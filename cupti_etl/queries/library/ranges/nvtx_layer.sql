@@ -44,6 +44,8 @@ WITH layers AS (
                 'pytorch.backward'
             )
             AND NOT contains(name, '::')
+            -- Of a layer's parameter, as when its gradients are summed up.
+            AND NOT regexp_matches(name, '[.](weight|bias)([^a-z]|$)')
             AND regexp_matches(
                 name, '(?i)(layer|blocks?|blk|stage|encoder|decoder|expert|transformer|resnets|'
                 'attention|attn|mlp|ffn|module)s?[ ._:#\[-]*[0-9]+|'

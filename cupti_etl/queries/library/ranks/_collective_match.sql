@@ -2,13 +2,15 @@
 --
 -- computed: By the communicator, the function and the number that NCCL gave them, if several ranks
 --   have that of an operation. Else, where PyTorch numbered them in their group, by that. Else
---   clocks are put together by _clock_base, and an operation is the one of the first rank with its
---   base, kernel and group whose end is nearest, if the two overlap, have one size and neither has
---   a nearer one, or the one between those of its neighbours: recordings may begin and end apart
---   and miss operations. Where NCCL tells of sends and receives (_nccl_pair), a kernel is one
---   operation with those that exchange with it alone. By their times are matched only kernels of
---   which several exchange with several, as in an all-to-all, and, where NCCL does not tell, sends
---   and receives of two GPUs: of more, it is not known which two belong together.
+--   clocks are put together by _clock_base, and operations are those of the first rank with their
+--   base, kernel and group: one after the other, if both have as many, of the same sizes, and those
+--   that end together overlap. If not, recordings began and ended apart, or miss some: an operation
+--   is the one whose end is nearest, if the two overlap, have one size and neither has a nearer
+--   one, or the one between those of its neighbours. Where NCCL tells of sends and receives
+--   (_nccl_pair), a kernel is one operation with those that exchange with it alone. By their times
+--   are matched only kernels of which several exchange with several, as in an all-to-all, and,
+--   where NCCL does not tell, sends and receives of two GPUs: of more, it is not known which two
+--   belong together.
 -- materialized: Made once for an opened trace, as bandwidths and stragglers read it.
 -- limits: Operations that the first rank of a group does not have are not matched. Broadcasts and
 --   sends may end apart.
@@ -25,7 +27,8 @@
 --   group_size BIGINT [ranks]: Ranks that take part; NULL if not known.
 --   communicator BIGINT: NCCL's id of the group; NULL if NCCL did not tell.
 --   algorithm, protocol, call_start_ns of collective
---   matched_by VARCHAR: nccl (its numbers), pytorch (its numbers) or clock; NULL if it was not.
+--   matched_by VARCHAR: nccl (its numbers), pytorch (its numbers), order or clock; NULL if it was
+--     not.
 --   ends_together BOOLEAN: Whether no rank can end it before the last has begun it.
 --   reason VARCHAR: Why it was not matched; NULL if it was, or if only one GPU of the trace has
 --     operations of its kernel, group and size.
@@ -83,6 +86,28 @@ paired AS (
         USING (mate)
     WHERE is_middle IS NOT NULL
 ),
+-- By their order: the first rank has as many, and nothing speaks against it.
+ordered AS (
+    SELECT *, row_number() OVER (PARTITION BY kind, process_id, gpu ORDER BY begin_ns, id) AS place,
+           count(*) OVER (PARTITION BY kind, process_id, gpu) AS operations
+    FROM timed
+    WHERE is_by_time
+),
+in_turn AS (
+    SELECT ordered.id, firsts.id AS turn_id
+    FROM ordered
+    JOIN (FROM ordered WHERE is_first) AS firsts
+        ON firsts.kind = ordered.kind
+        AND firsts.base_id = ordered.base_id
+        AND firsts.place = ordered.place
+        AND firsts.operations = ordered.operations
+    WHERE NOT ordered.is_first
+    QUALIFY bool_and(
+        (ordered.bytes = firsts.bytes OR NOT ordered.is_of_one_size) IS NOT FALSE
+        AND (NOT ordered.ends_together
+             OR (ordered.begin_ns < firsts.until_ns AND firsts.begin_ns < ordered.until_ns))
+    ) OVER (PARTITION BY ordered.kind, ordered.process_id, ordered.gpu)
+),
 -- By times: the operation of the first rank whose end is nearest. Ends up to the middle between
 -- two ends are nearer to the first.
 firsts AS (
@@ -127,7 +152,8 @@ placed AS (
 ),
 -- What has a number, or a pair or a nearest one, is of one operation.
 turns AS (
-    SELECT timed.id, kind, collective, communicator, nccl_sequence, sequence, first_id, pair_id,
+    SELECT timed.id, kind, collective, communicator, nccl_sequence, sequence,
+           coalesce(turn_id, first_id) AS first_id, turn_id, pair_id,
            row_number() OVER (PARTITION BY process_id, gpu, kind, sequence ORDER BY timed.id)
                AS turn,
            row_number() OVER (
@@ -135,6 +161,7 @@ turns AS (
                ORDER BY timed.id
            ) AS nccl_turn
     FROM timed
+    LEFT JOIN in_turn ON in_turn.id = timed.id
     LEFT JOIN placed ON placed.id = timed.id
     LEFT JOIN paired ON paired.id = timed.id
 ),
@@ -157,6 +184,7 @@ matched AS (
            coalesce(numbered.number_id, firsts.number_id, numbered.first_id, numbered.id)
                AS operation_id,
            count(*) OVER (PARTITION BY operation_id) > 1 AS is_matched,
+           count(numbered.turn_id) OVER (PARTITION BY operation_id) > 0 AS is_in_turn,
            dense_rank() OVER (ORDER BY operation_id) AS operation
     FROM numbered
     LEFT JOIN numbered AS firsts ON firsts.id = numbered.first_id
@@ -165,7 +193,8 @@ SELECT process_id, rank, gpu, collective, name, process_group,
        operation, start_ns, end_ns, exposed_ns, bytes,
        element_type, group_size, communicator, algorithm, protocol, call_start_ns,
        CASE WHEN NOT is_matched THEN NULL WHEN nccl_id IS NOT NULL THEN 'nccl'
-            WHEN sequence IS NOT NULL THEN 'pytorch' ELSE 'clock' END AS matched_by,
+            WHEN sequence IS NOT NULL THEN 'pytorch' WHEN is_in_turn THEN 'order' ELSE 'clock'
+            END AS matched_by,
        ends_together,
        CASE WHEN members > 1 AND NOT is_matched
             THEN coalesce(CASE WHEN number_id IS NOT NULL OR nccl_sequence IS NOT NULL THEN NULL

@@ -14,7 +14,7 @@
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter, AllToAll or Barrier.
 --   communicator, algorithm, protocol, bytes of _collective_match
 --   ranks BIGINT [ranks]: Ranks that have it.
---   matched_by VARCHAR: nccl, pytorch or clock, as in _collective_match.
+--   matched_by VARCHAR: nccl, pytorch, order or clock, as in _collective_match.
 --   start_ns BIGINT [epoch ns]: When its kernel began, by the clock of its process.
 --   end_ns BIGINT [epoch ns]: When it ended.
 --   late_ns BIGINT [ns]: How much later than on the first rank its kernel began.
@@ -41,7 +41,7 @@ complete AS (
 offsets AS (
     SELECT process_id, first_base_id, median(end_ns - first_until_ns)::BIGINT AS ahead_ns
     FROM complete
-    WHERE base_id <> first_base_id AND matched_by <> 'clock'
+    WHERE base_id <> first_base_id AND matched_by NOT IN ('clock', 'order')
     GROUP BY process_id, first_base_id
 ),
 aligned AS (

@@ -36,7 +36,7 @@
 --   is_straggler BOOLEAN: Whether it makes the others wait more often than by chance, and clocks
 --     cannot be the reason; NULL if that is not known of a clock.
 --   caused_ns BIGINT [ns]: How long the others waited for it, summed over them.
---   matched_by VARCHAR: How operations were matched: nccl, pytorch, clock, or several of them.
+--   matched_by VARCHAR: How operations were matched: nccl, pytorch, order, clock, or several.
 WITH clocks AS (
     SELECT process_id, way, way[-1] AS clock_id, ahead_high_ns - ahead_low_ns AS wide_ns, at_ns,
            -- What is not known of a drift is within 200 ppm.

@@ -6,8 +6,8 @@
 --   one name, then steps of optimizers and epochs, then a module that XLA ran three times or
 --   more (jit_update of JAX); of equals those with most time on the host, and of modules that with
 --   most on the GPUs, as the first run of a module takes the host long. Frames of Python,
---   operators, layers and what XLA's autotuner tries are none, nor functions of autograd
---   (emit_nvtx). Of two optimizers in turn, as a GAN has, the first stands for both: where after
+--   operators, layers, what is called a warm-up and what XLA's autotuner tries are none, nor
+--   functions of autograd (emit_nvtx). Of two optimizers in turn, as a GAN has, the first stands for both: where after
 --   every second, and not after each, as many activities come, give or take a tenth (3 of 4
 --   times). A step is on the GPU from the first activity that it asked for; where its work goes
 --   on for more than a tenth of a step after that of the next began (medians), as inputs are
@@ -55,7 +55,8 @@ people AS (
 -- What a name says: 1 the most, NULL nothing.
 named AS (
     SELECT people.*,
-           CASE WHEN regexp_matches(name, '^ProfilerStep#[0-9]+$|^execute_.*(context|generation)_')
+           CASE WHEN regexp_matches(name, '(?i)(^|[^a-z])warm[ _-]?ups?([^a-z]|$)') THEN NULL
+                WHEN regexp_matches(name, '^ProfilerStep#[0-9]+$|^execute_.*(context|generation)_')
                 THEN 1
                 -- Lightning, SGLang, vLLM.
                 WHEN regexp_matches(
