@@ -32,15 +32,7 @@ from cupti_etl.queries.runner import call, check_values, connect, connect_to
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.tables import found_tables
 from cupti_etl.queries.views import Views
-from cupti_etl.storage.sources import (
-    Folder,
-    Given,
-    Source,
-    expand,
-    identifier,
-    open_sources,
-    state,
-)
+from cupti_etl.storage.sources import Folder, Given, Source, expand, identifier, open_sources, state
 
 if TYPE_CHECKING:
     from cupti_etl.queries.names import QueryName
@@ -331,6 +323,11 @@ class Trace:
         """Stop the statements of all sessions, and what is made for them, from another thread."""
         self.interrupt()
         self._connection.views.stop()
+
+    @property
+    def at_once(self) -> int:
+        """How many questions may be asked at once, by the memory that there is."""
+        return self._connection.views.at_once(self._connection.con)
 
     def tell(self, told: Callable[[str], None]) -> None:
         """Say what is computed of a trace that is not small, as that can take seconds.

@@ -7,12 +7,11 @@ for it first.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from typing import TYPE_CHECKING, TypeVar
 
 from cupti_etl.queries.interruptible import interruptible
-from cupti_etl.queries.making import MOST_THREADS
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
@@ -36,8 +35,12 @@ def at_once(
     """
 
     def run(trace: Trace, ask: Callable[[Trace], _T]) -> _T:
-        with closing(trace.session()) as session:
-            return ask(session)
+        try:
+            with closing(trace.session()) as session:
+                return ask(session)
+        except BaseException:
+            cancel()  # none is begun after that
+            raise
 
     futures: list[Future[_T]] = []
 
@@ -46,13 +49,14 @@ def at_once(
             each.cancel()
 
     def run_all() -> list[_T]:
-        with ThreadPoolExecutor(MOST_THREADS) as pool:
+        with ThreadPoolExecutor(min((trace.at_once for trace, _ in asks), default=1)) as pool:
             futures.extend(pool.submit(run, *ask) for ask in asks)
             try:
                 found = []
                 for place, each in enumerate(futures):
                     begin(place)
-                    found.append(each.result())
+                    if not (wait([each]) and each.cancelled()):
+                        found.append(each.result())
                 return found
             finally:
                 cancel()

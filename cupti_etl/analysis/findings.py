@@ -185,7 +185,8 @@ def _found(
     savings = [(query, query.saving) for query in queries if query.saving is not None]
     asked = [library()["busy_breakdown"], *(query for query, _ in savings)]
     answers: dict[str, list[dict[str, Any]]] = {}
-    asks = [(trace, partial(_ask, query=query, known=known)) for query in asked]
+    ask = partial(_ask, known=known, raises=failed is None)
+    asks = [(trace, partial(ask, query=query)) for query in asked]
     for query, answer in zip(asked, at_once(asks), strict=True):
         if isinstance(answer, EtlError):
             if failed is None:
@@ -200,11 +201,15 @@ def _found(
         yield from _merged(query, saving, _named(rows, trace), span, trace.options)
 
 
-def _ask(trace: Trace, query: Query, known: dict[str, bool]) -> list[dict[str, Any]] | EtlError:
+def _ask(
+    trace: Trace, query: Query, known: dict[str, bool], *, raises: bool
+) -> list[dict[str, Any]] | EtlError:
     try:
         # What a part lacks may be looked up in the whole.
         return [] if why_empty(trace.whole, query, known) else list(trace.query(query.name))
     except EtlError as error:
+        if raises:
+            raise
         return error
 
 

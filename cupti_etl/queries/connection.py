@@ -52,6 +52,7 @@ class Connection:
         other = copy.copy(self)
         other.con = other._own = self.views.cursor(self.con)
         other._sessions = WeakSet()
+        other._in_transaction = False
         with self._lock:
             self._sessions.add(other)
         return other
@@ -70,11 +71,15 @@ class Connection:
 
     def close(self) -> None:
         """Let go of everything; results that are still being read fail."""
+        import duckdb
+
         if not self._closed:
             self._closed = True
-            if not self._own:
-                self.views.close(self.con)
-            self.con.close()
+            # Where others run statements it is closed with the last of them.
+            with contextlib.suppress(duckdb.Error):
+                if not self._own:
+                    self.views.close(self.con)
+                self.con.close()
 
     def cursor(self) -> duckdb.DuckDBPyConnection:
         """A connection for one statement."""
@@ -126,10 +131,13 @@ class Connection:
                     raise KeyboardInterrupt from error
                 raise
             except (duckdb.Error, pa.ArrowException, OSError) as error:
-                if attempt == _ATTEMPTS or not may_pass(error, self.folders):
+                if attempt == _ATTEMPTS or not self._may_pass(error):
                     raise self.failure(error) from error
                 time.sleep(_PAUSE_S * attempt)
         raise AssertionError("unreachable")
+
+    def _may_pass(self, error: Exception) -> bool:
+        return may_pass(error, self.folders) or self.views.was_forgotten(error)
 
 
 def _closed() -> UsageError:

@@ -82,6 +82,8 @@ def take(con: duckdb.DuckDBPyConnection, folder: Path, tables: Sequence[str]) ->
             _view(con, folder, table)
     except (OSError, duckdb.PermissionException):  # made since the trace was opened
         return False
+    except (duckdb.InterruptException, duckdb.OutOfMemoryException):
+        raise
     except duckdb.Error:  # damaged
         for table in tables:
             drop(con, table)

@@ -41,6 +41,9 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
     import duckdb
 
     text = str(error).strip()
+    # It tells the statement, in which parts may be named.
+    if isinstance(error, duckdb.InterruptException) or text.startswith("INTERRUPT Error"):
+        return UsageError(text.partition("\n")[0] or "the statement was interrupted")
     if may_pass(error, folders):
         return TraceError(
             f"parts of the trace vanished while they were read: {text.splitlines()[0]}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from cupti_etl.units import size_bytes
@@ -146,7 +146,9 @@ class Making:
         # Some may come to wait for what others are making.
         helpers = min(len(left), 2 * self._most) - 1
         with ThreadPoolExecutor(helpers) as pool:
-            futures = [pool.submit(help_out) for _ in range(helpers)]
+            futures: list[Future[None]] = []
+            with contextlib.suppress(RuntimeError):  # no thread can be begun at a program's end
+                futures += (pool.submit(help_out) for _ in range(helpers))
             work(con)
             with self._idle():
                 for each in futures:
@@ -155,6 +157,10 @@ class Making:
     def has_helpers(self, con: duckdb.DuckDBPyConnection) -> bool:
         """Whether several things are made at once."""
         return self._threads(con) > 1
+
+    def most_statements(self, con: duckdb.DuckDBPyConnection) -> int:
+        """How many statements have room for what they need."""
+        return _most_threads(MOST_THREADS, _settings(con)[1])
 
     def stop(self) -> None:
         """Stop the statements of all who make something."""
@@ -173,9 +179,7 @@ class Making:
 
     def _threads(self, con: duckdb.DuckDBPyConnection) -> int:
         if not self._most:
-            names = "current_setting('threads'), current_setting('memory_limit')"
-            ((threads, memory),) = con.execute(f"SELECT {names}").fetchall()
-            self._most = _most_threads(threads, memory)
+            self._most = _most_threads(*_settings(con))
         return self._most
 
     def _next(self, left: list[str]) -> str:
@@ -208,6 +212,12 @@ class Making:
         with self._changed:
             self._busy += number
             self._changed.notify_all()
+
+
+def _settings(con: duckdb.DuckDBPyConnection) -> tuple[int, str]:
+    names = "current_setting('threads'), current_setting('memory_limit')"
+    ((threads, memory),) = con.execute(f"SELECT {names}").fetchall()
+    return threads, memory
 
 
 def _most_threads(threads: int, memory: str) -> int:

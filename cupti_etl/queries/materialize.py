@@ -28,7 +28,7 @@ from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
 from cupti_etl.storage.bucket import Url
-from cupti_etl.storage.sources import Folder, Source, State, state, state_bytes
+from cupti_etl.storage.sources import Folder, Source, State, state_bytes
 
 if TYPE_CHECKING:
     import duckdb
@@ -86,6 +86,7 @@ class Materialized:
         operators: Operators,
         need: Callable[[duckdb.DuckDBPyConnection, Sequence[str]], None],
         execute: Callable[[duckdb.DuckDBPyConnection, str], None],
+        parts: Callable[[], State],
         *,
         is_part: bool = False,
     ) -> None:
@@ -93,6 +94,7 @@ class Materialized:
         self._operators = operators
         self._need = need
         self._execute = execute
+        self._parts = parts
         self._is_part = is_part
         # Gets the name of the query whose rows are being computed, and "" when none are any more.
         self.tell: Callable[[str], None] = _nothing
@@ -175,7 +177,7 @@ class Materialized:
         """The parts as they are; for what is made meanwhile, too, which is stale if they change."""
         with self._lock:
             if not self._looking:
-                self._then = self._as_known(state(self._sources))
+                self._then = self._as_known(self._parts())
             self._looking += 1
             now = self._then
         try:
@@ -228,12 +230,19 @@ class Materialized:
             yield
             return
         self._told.append(name)
-        self.tell(name)
+        self._tell_last()
         try:
             yield
         finally:
             self._told.remove(name)
-            self.tell(self._told[-1] if self._told else "")
+            self._tell_last()
+
+    def _tell_last(self) -> None:
+        # While one tells it, others may begin or end: what is told last has to be right.
+        last = None
+        while last != (now := self._told[-1:]):
+            self.tell(now[0] if now else "")
+            last = now
 
     def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator, put: Put) -> None:
         for table in operator.tables:
@@ -264,7 +273,9 @@ class Materialized:
                         made.put(table, f"FROM {table}")
         except duckdb.InterruptException:
             raise
-        except (OSError, duckdb.Error):
+        except (OSError, duckdb.Error) as error:
+            if str(error).startswith("INTERRUPT Error"):  # out of a stream, as Arrow has it
+                raise
             return folder.is_dir()  # somebody else was faster
         return True
 

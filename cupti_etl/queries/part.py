@@ -51,6 +51,8 @@ class PartViews(Views):
         super().__init__(catalog, ours, replace(choice, given={}))
         self._whole, self._times = whole, choice
         self._is_all = whole._is_all
+        # The renewals of the whole that this has followed.
+        self._seen = whole.renewals
         self._database = f"part_{next(_NUMBERS)}"
 
     def stop(self) -> None:
@@ -95,6 +97,21 @@ class PartViews(Views):
         now = state(self._sources) if now is None else now
         super()._refresh(con, now)
         self._whole._refresh(con, now)
+        if self._seen != self._whole.renewals:
+            self._forget_without_whole(con)
+
+    def _forget_without_whole(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Have what reads what the whole has forgotten made anew, and that with it."""
+        with self._making.alone(con):
+            seen, there = self._whole.renewals, set(self._whole._made)
+            gone: set[str] = set()
+            for query in self._catalog:
+                from_whole = (*query.lookup, *((query.name,) if query.is_of_whole else ()))
+                if not there.issuperset(from_whole) or gone.intersection(query.needs):
+                    gone.add(query.name)
+            for name in gone:
+                self._made.pop(name, None)
+            self._seen = seen
 
     def _define(self, con: duckdb.DuckDBPyConnection, query: Query) -> None:
         if query.is_of_whole:

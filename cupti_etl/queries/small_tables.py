@@ -47,6 +47,7 @@ class SmallTables:
     def __init__(self) -> None:
         self._folders: tuple[Folder, ...] = ()
         self._states: dict[str, State] = {}
+        self._read: dict[str, tuple[State | None, bool]] = {}
         self.without_rows: set[str] = set()
 
     def open(self, sources: Sequence[Source]) -> None:
@@ -78,8 +79,7 @@ class SmallTables:
         """
         import duckdb
 
-        self._states.pop(table, None)
-        self.without_rows.discard(table)
+        self._read[table] = None, False
         if not select:
             return empty_table(table)
         if not parts or (state_bytes(parts) > MOST_BYTES and not is_empty):
@@ -94,10 +94,20 @@ class SmallTables:
                 # Who asks for a column that is damaged is told so; nobody else has to know.
                 return select
             select = f"FROM {copy}"
-        self._states[table] = parts
-        if made == [(0,)]:
-            self.without_rows.add(table)
+        self._read[table] = parts, made == [(0,)]
         return select
+
+    def note(self, table: str) -> None:
+        """Say that what was read last is what is asked now; until then the former parts are."""
+        parts, is_empty = self._read.pop(table)
+        if is_empty:
+            self.without_rows.add(table)
+        else:
+            self.without_rows.discard(table)
+        if parts is None:
+            self._states.pop(table, None)
+        else:
+            self._states[table] = parts
 
     def bytes(self, table: str) -> int:
         """How large the parts of a table in memory are; more than is few of one that is not."""

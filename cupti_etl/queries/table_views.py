@@ -84,6 +84,7 @@ class TableViews:
             who = self._choice.who(table) if self._choice else ""
             select = self._choice.without_counts(table, select) if self._choice else select
             con.execute(create_table_view(table, select, who))
+            self._small.note(table)
         check_types(con, [table for table, is_empty in found.items() if not is_empty])
         self._there.update(found)
         self.without_parts.update(set(tables) - found.keys())

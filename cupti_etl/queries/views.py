@@ -8,7 +8,6 @@ question costs, and aliases, strings and names of people's own tables mean what 
 from __future__ import annotations
 
 import itertools
-import re
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -21,11 +20,12 @@ from cupti_etl.queries.catalog import TABLE_EXTENT, TABLE_ROWS, Catalog
 from cupti_etl.queries.derived import Indexed
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.interruptible import interruptible
+from cupti_etl.queries.known_names import KnownNames
 from cupti_etl.queries.making import Making
 from cupti_etl.queries.materialize import Materialized, Operators
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.table_views import TableViews
-from cupti_etl.queries.tables import found_tables, table_extent, table_rows
+from cupti_etl.queries.tables import table_rows
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import Folder, Source, State, by_table, identifier, state
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _T = TypeVar("_T")
-_MISSING = re.compile(r"Table(?: Function)? with name \"?(\w+)\"? does not exist")
 
 
 class Views:
@@ -58,6 +57,7 @@ class Views:
         self._catalog = catalog
         self._choice = choice
         self._making = Making(self.cursor)
+        self._names = KnownNames(catalog)
         self._tables = TableViews(choice)
         self._table_lock = threading.Lock()
         self._sources: tuple[Source, ...] = ()
@@ -68,12 +68,14 @@ class Views:
         self.is_whole, self._is_all = choice is None, choice is None and not is_part
         # The parts when a statement was bound last.
         self._state: State = ()
+        # How often something was taken away.
+        self.renewals = 0
         self._parts: dict[str, State] = {}
         # What was made, and when.  A hint: where it is wrong, the binder says so.
         self._made: dict[str, int] = {}
         self._turns = itertools.count()
         self._materialized = Materialized(
-            catalog, operators, self._need, self._execute, is_part=not self._is_all
+            catalog, operators, self._need, self._execute, self._looked, is_part=not self._is_all
         )
 
     def open(self, sources: Sequence[Source]) -> None:
@@ -81,6 +83,7 @@ class Views:
         self._sources = tuple(sources)
         self._folders = tuple(each for each in sources if isinstance(each, Folder))
         self._state, self._parts = (), {}
+        self._names.open(self._sources)
         self._tables.open(self._sources)
         self._materialized.open(self._sources)
 
@@ -101,7 +104,7 @@ class Views:
 
     def names(self) -> list[str]:
         """What can be asked, whether it was made or not."""
-        return sorted({*found_tables(self._sources), *(query.name for query in self._catalog)})
+        return self._names.all()
 
     def bind(
         self, con: duckdb.DuckDBPyConnection, action: Callable[[], _T], *, is_inside: bool = False
@@ -127,8 +130,10 @@ class Views:
             try:
                 return action()
             except duckdb.CatalogException as error:
-                name = self._missing(error)
-                if name in ("", before):
+                name = self._names.missing(error)
+                # Another thread may have noticed meanwhile that it is out of date.
+                is_there = is_inside or self._made.get(name, turn) < turn
+                if not name or (name == before and is_there):
                     raise
                 if is_inside:
                     self._make_inside(con, name)
@@ -144,12 +149,11 @@ class Views:
     def _make_inside(self, con: duckdb.DuckDBPyConnection, name: str) -> None:
         """Make something in a transaction, which sees what was made in it and before it began.
 
-        It is read by its SQL, stays so if the transaction is committed, and is not noted, as it may
-        be rolled back.
+        It is read by its SQL, also once that is committed, and not noted, as it may be rolled back.
         """
         if name in self._catalog:
             statement = self._catalog[name].create
-        elif statement := self._by_name(name):
+        elif statement := self._names.statement(name, self._tables.without_rows):
             pass
         else:
             with self._making.connection(con), self._table_lock:
@@ -186,16 +190,16 @@ class Views:
         """Stop what is being made, from another thread."""
         self._making.stop()
 
-    def _is_known(self, name: str) -> bool:
-        if name == TABLE_EXTENT or name in TABLES or name in self._catalog:
-            return True
-        return bool(self._catalog.former(name)) or name in found_tables(self._sources)
+    def at_once(self, con: duckdb.DuckDBPyConnection) -> int:
+        """How many statements have room for what they need."""
+        with self._making.connection(con) as beside:
+            return self._making.most_statements(beside)
 
-    def _missing(self, error: duckdb.CatalogException) -> str:
-        """The name that a statement lacks; "" if it is none of ours."""
-        found = _MISSING.search(str(error))
-        name = found[1].lower() if found else ""
-        return name if self._is_known(name) else ""
+    def was_forgotten(self, error: Exception) -> bool:
+        """Whether a statement that was bound lacks what was taken away since."""
+        import duckdb
+
+        return isinstance(error, duckdb.CatalogException) and bool(self._names.missing(error))
 
     def _refresh(self, con: duckdb.DuckDBPyConnection, now: State | None = None) -> None:
         """Forget what was made of parts that are no longer those of the trace.
@@ -213,6 +217,9 @@ class Views:
                 self._forget_unanswerable(beside)
             changed = self._tables.changed(self._parts)
             self._renew(beside, changed, self._materialized.stale(now))
+
+    def _looked(self) -> State:
+        return self._state
 
     def _is_out_of_date(self, now: State) -> bool:
         if now != self._state:
@@ -233,7 +240,6 @@ class Views:
         self._make_tables(con, filled, next(self._turns))
         for name in {TABLE_ROWS, TABLE_EXTENT} & self._made.keys() if filled else ():
             self._make(con, name, next(self._turns))
-        self._materialized.forget(con, stale)
         # What reads them is there, but they have to be made anew before it is read.
         gone = set(stale)
         for query in self._catalog if stale else ():
@@ -241,6 +247,8 @@ class Views:
                 gone.add(query.name)
         for name in gone:
             self._made.pop(name, None)
+        self.renewals += 1
+        self._materialized.forget(con, stale)
 
     def _make(self, con: duckdb.DuckDBPyConnection, name: str, turn: int = -1) -> None:
         """Make something, unless another thread has made it since.
@@ -255,7 +263,9 @@ class Views:
                 self._give(con, name, self._choice.given[name])
             elif name in self._catalog:
                 self._define(con, self._catalog[name])
-            elif name not in TABLES and (statement := self._by_name(name)):
+            elif name not in TABLES and (
+                statement := self._names.statement(name, self._tables.without_rows)
+            ):
                 self._execute(con, statement)
             else:
                 self._make_tables(con, (name,), turn)
@@ -270,13 +280,6 @@ class Views:
         con.execute(f"CREATE OR REPLACE TABLE _given_{name} AS FROM _rows")
         con.unregister("_rows")
         con.execute(f"CREATE OR REPLACE VIEW {identifier(name)} AS FROM _given_{name}")
-
-    def _by_name(self, name: str) -> str:
-        """The statement that makes what is neither a table of the schema nor a query, or ""."""
-        if name == TABLE_EXTENT:
-            return f"CREATE OR REPLACE VIEW {name} AS\n{table_extent(self._tables.without_rows)}"
-        former = self._catalog.former(name)
-        return f"CREATE OR REPLACE VIEW {name} AS FROM {former}" if former else ""
 
     def _define(self, con: duckdb.DuckDBPyConnection, query: Query) -> None:
         """Make a query.
@@ -316,10 +319,7 @@ class Views:
     def _has_no_row(
         self, con: duckdb.DuckDBPyConnection, name: str, reader: Query | None = None
     ) -> bool:
-        """Whether a table or query has no row, as far as its parts, header or kept rows tell.
-
-        If a ``reader`` is given, that has no row then.
-        """
+        """Whether a table or query, and with it a ``reader``, has no row, as far as is known."""
         if name in TABLES:
             self._need(con, (name,))
             return name in self._tables.without_rows
@@ -381,7 +381,7 @@ class Views:
                 con.execute(statement)
                 return
             except duckdb.CatalogException as error:
-                name = self._missing(error)
+                name = self._names.missing(error)
                 if name in ("", before):
                     raise
                 self._make(con, name, turn)
