@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from cupti_etl.queries.interruptible import interruptible
@@ -50,13 +50,15 @@ def at_once(
 
     def run_all() -> list[_T]:
         with ThreadPoolExecutor(min((trace.at_once for trace, _ in asks), default=1)) as pool:
-            futures.extend(pool.submit(run, *ask) for ask in asks)
+            with suppress(RuntimeError):  # no thread can be begun at a program's end
+                futures.extend(pool.submit(run, *ask) for ask in asks)
             try:
                 found = []
                 for place, each in enumerate(futures):
                     begin(place)
                     if not (wait([each]) and each.cancelled()):
                         found.append(each.result())
+                found.extend(run(*ask) for ask in asks[len(futures) :])
                 return found
             finally:
                 cancel()

@@ -135,7 +135,10 @@ def _threads(number: int) -> Iterator[Callable[[Sequence[Callable[[], None]]], N
 
     def give(actions: Sequence[Callable[[], None]]) -> None:
         for thread, action in zip(threads, actions, strict=True):
-            waiting.append(thread.submit(action))
+            try:
+                waiting.append(thread.submit(action))
+            except RuntimeError:  # no thread can be begun at a program's end
+                action()
         while len(waiting) > _AHEAD * number:
             waiting.popleft().result()
 
