@@ -144,7 +144,7 @@ class Making:
                 self._add_busy(-1)
 
         # Some may come to wait for what others are making.
-        helpers = min(len(left), 2 * self._most) - 1
+        helpers = min(len(left), self._most + 2) - 1
         with ThreadPoolExecutor(helpers) as pool:
             futures: list[Future[None]] = []
             with contextlib.suppress(RuntimeError):  # no thread can be begun at a program's end
