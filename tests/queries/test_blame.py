@@ -365,3 +365,14 @@ registers_per_thread static_shared_bytes dynamic_shared_bytes name
     assert kernel.startswith("sm80_xmma_gemm_")
     assert kernel.endswith("cublas")
     assert "…" in kernel
+
+
+def test_a_gpu_that_is_not_known_is_not_called_by_a_number(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n 1 0 0 100 a\n 2 1 0 100 a",
+        memcpy="process_id device_id start_ns end_ns copy_kind src_kind dst_kind\n"
+        " 1 0 100 900 HtoD pageable device\n 2 1 100 900 HtoD pageable device",
+        device="process_id device_id device_uuid\n 1 0 GPU-x",
+    )
+    (finding,) = find(opened)
+    assert finding.text.startswith("GPU 0 and a GPU without a device record: busy with nothing but")
