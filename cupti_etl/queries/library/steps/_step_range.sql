@@ -7,11 +7,11 @@
 --   more (jit_update of JAX); of equals those with most time on the host, and of modules that with
 --   most on the GPUs, as the first run of a module takes the host long. Frames of Python,
 --   operators, layers, what is called a warm-up and what XLA's autotuner tries are none, nor
---   functions of autograd (emit_nvtx). Of two optimizers in turn, as a GAN has, the first stands for both: where after
---   every second, and not after each, as many activities come, give or take a tenth (3 of 4
---   times). A step is on the GPU from the first activity that it asked for; where its work goes
---   on for more than a tenth of a step after that of the next began (medians), as inputs are
---   copied ahead, from the first on the stream on which most of the work is that its own thread
+--   functions of autograd (emit_nvtx). Of two optimizers in turn, as a GAN has, the first stands
+--   for both: where after every second, and not after each, as many activities come, give or take a
+--   tenth (3 of 4 times). A step is on the GPU from the first activity that it asked for; where its
+--   work goes on for more than a tenth of a step after that of the next began (medians), as inputs
+--   are copied ahead, from the first on the stream on which most of the work is that its own thread
 --   asked for. On a GPU for which other threads ask alone (DataParallel), its work is what was
 --   asked for since it began.
 -- materialized: Made once for an opened trace, as steps and guesses read it.
