@@ -40,7 +40,7 @@ def test_a_call_may_have_the_number_of_its_operator(tmp_path: Path, imported: Im
         name    self_gpu_ns launches
         aten::a 20000       2
         aten::b 10000       1
-        inside  0           0
+        inside  0           1
         """,
     )
     assert "ProfilerActivity" not in none(trace)

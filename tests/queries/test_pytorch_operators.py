@@ -34,6 +34,7 @@ class Event:
     parent: Event | None = None
     children: list[Event] = field(default_factory=list)
     kernels: list[int] = field(default_factory=list)
+    within: list[int] = field(default_factory=list)
 
     @property
     def is_operator(self) -> bool:
@@ -101,6 +102,10 @@ def tree(events: list[dict[str, Any]]) -> list[Event]:
     is_told = any(number in numbered for number in told)
     for call, args in launches:
         innermost = call.parent
+        around = call.parent
+        while around is not None:
+            around.within += work[args["correlation"]]
+            around = around.parent
         while innermost is not None and innermost.category == "call":
             innermost = innermost.parent
         owner = numbered.get(args.get("External id", -1)) if is_told else innermost
@@ -143,7 +148,9 @@ def key_averages(path: Path, by_shape: bool) -> Figures:
             host = event.end - event.start
             own = host - sum(child.end - child.start for child in event.children)
             key = (event.name, event.shapes) if by_shape else event.name
-            for at, value in enumerate((1, sum(event.kernels), event.total(), own, host)):
+            # Beyond key_averages: an annotation has what the operator around it asked for in it.
+            total = sum(event.within) if event.category == "annotation" else event.total()
+            for at, value in enumerate((1, sum(event.kernels), total, own, host)):
                 sums[key][at] += value
     return {key: tuple(values) for key, values in sums.items()}  # type: ignore[misc]
 

@@ -5,14 +5,16 @@
 --   for belongs to the innermost annotation. Where a call has its own number, no operator asked for
 --   it, unless that is by chance the number of the innermost one, too. Times on GPUs are sums of
 --   durations.
--- limits: What neither asked for is not here, nor work whose call is not known.
+-- limits: What was asked for outside of both is not here, nor work whose call is not known.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: What joins a call and its work.
 --   api_start_ns BIGINT [epoch ns]: When the call was entered, as ids may begin anew.
 --   from_ns BIGINT [epoch ns]: The same, or when its work began, if that is said to be earlier.
---   range_id BIGINT: The operator or annotation, as in nvtx_range.
+--   range_id BIGINT: The operator or annotation, as in nvtx_range; NULL if neither asked for it.
+--   innermost_range_id BIGINT: The innermost of both around the call, whichever asked for it; NULL
+--     outside of all.
 --   kernels BIGINT [executions]: Finished kernels.
 --   gpu_ns BIGINT [ns]: Sum of the durations of finished activities.
 --   start_ns BIGINT [epoch ns]: First start of what it asked for.
@@ -54,28 +56,26 @@ asked AS (
     GROUP BY process_id, correlation_id, api_start_ns
 ),
 found AS (
-    SELECT asked.*, told.range_id
+    SELECT asked.*, innermost.range_id AS innermost_range_id,
+           CASE WHEN told.range_id IS NOT NULL THEN told.range_id
+                WHEN around.external_id = asked.correlation_id
+                     OR asked.process_id NOT IN (SELECT process_id FROM told)
+                THEN around.range_id
+                WHEN innermost.kind = 'annotation' THEN innermost.range_id END AS range_id
     FROM asked
-    JOIN told USING (process_id, correlation_id)
-    UNION ALL
-    SELECT asked.* EXCLUDE (is_numbered),
-           CASE WHEN around.external_id = asked.correlation_id OR NOT is_numbered
-                THEN around.range_id ELSE turns.range_id END
-    FROM (
-        SELECT asked.*, process_id IN (SELECT process_id FROM told) AS is_numbered
-        FROM asked
-        ANTI JOIN told USING (process_id, correlation_id)
-    ) AS asked
-    ASOF JOIN _operator_turn AS turns
+    ASOF LEFT JOIN _operator_turn AS turns
         ON turns.process_id = asked.process_id
         AND turns.thread_id = asked.thread_id
         AND turns.at_ns <= asked.api_start_ns
-    JOIN operators AS innermost ON innermost.range_id = turns.range_id
+    LEFT JOIN told
+        ON told.process_id = asked.process_id
+        AND told.correlation_id = asked.correlation_id
+    LEFT JOIN operators AS innermost ON innermost.range_id = turns.range_id
     LEFT JOIN climbing ON climbing.range_id = turns.range_id AND climbing.kind = 'operator'
-    JOIN operators AS around ON around.range_id = coalesce(climbing.around_id, turns.range_id)
-    WHERE NOT is_numbered OR innermost.kind = 'annotation'
-        OR around.external_id = asked.correlation_id
+    LEFT JOIN operators AS around
+        ON around.range_id = coalesce(climbing.around_id, innermost.range_id)
 )
 SELECT process_id, correlation_id, api_start_ns, least(api_start_ns, start_ns) AS from_ns,
-       range_id, kernels, gpu_ns, start_ns, device_id
+       range_id, innermost_range_id, kernels, gpu_ns, start_ns, device_id
 FROM found
+WHERE range_id IS NOT NULL OR innermost_range_id IS NOT NULL

@@ -4,8 +4,8 @@
 --   on GPUs are sums of durations. API calls inside other calls are not counted again.
 -- requires:
 --   _operator: no operators were recorded (capture with --pytorch, or import a trace of PyTorch).
--- limits: What no operator and no annotation asked for is not here, nor work whose call is not
---   known.
+-- limits: What was asked for outside of all operators and annotations is not here, nor work whose
+--   call is not known.
 -- scope: whole
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
@@ -14,9 +14,18 @@
 --   gpu_ns BIGINT [ns]: Sum of the durations of finished activities.
 --   start_ns BIGINT [epoch ns]: First start of what it asked for; NULL if it asked for nothing.
 --   device_id INTEGER: CUDA ordinal of the device on which that was.
+--   innermost_launches BIGINT [calls]: API calls that asked for work in which it was the innermost
+--     range, though the work may be that of an operator around it.
+--   innermost_kernels BIGINT [executions]: Finished kernels of these.
+--   innermost_gpu_ns BIGINT [ns]: Sum of the durations of finished activities of these.
 --   api_calls BIGINT [calls]: API calls in which it was the innermost range.
 --   api_ns BIGINT [ns]: Time in these.
-WITH outermost AS (
+WITH asked AS MATERIALIZED (
+    SELECT range_id, innermost_range_id, kernels, gpu_ns, start_ns, device_id
+    FROM _operator_launch
+    WHERE api_start_ns IS NOT NULL
+),
+outermost AS (
     SELECT process_id, thread_id, start_ns, greatest(start_ns, end_ns) - start_ns AS api_ns
     FROM api_call
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
@@ -27,12 +36,17 @@ WITH outermost AS (
     ), true)
 ),
 parts AS (
-    SELECT range_id, 1 AS launches, kernels, gpu_ns, start_ns, device_id, 0 AS api_calls,
+    SELECT range_id, 1 AS launches, kernels, gpu_ns, start_ns, device_id,
+           0 AS innermost_launches, 0 AS innermost_kernels, 0 AS innermost_gpu_ns, 0 AS api_calls,
            0 AS api_ns
-    FROM _operator_launch
-    WHERE api_start_ns IS NOT NULL
+    FROM asked
+    WHERE range_id IS NOT NULL
     UNION ALL
-    SELECT turns.range_id, 0, 0, 0, NULL, NULL, 1, api_ns
+    SELECT innermost_range_id, 0, 0, 0, NULL, NULL, 1, kernels, gpu_ns, 0, 0
+    FROM asked
+    WHERE innermost_range_id IS NOT NULL
+    UNION ALL
+    SELECT turns.range_id, 0, 0, 0, NULL, NULL, 0, 0, 0, 1, api_ns
     FROM outermost
     ASOF JOIN _operator_turn AS turns
         ON turns.process_id = outermost.process_id
@@ -42,7 +56,11 @@ parts AS (
 )
 SELECT range_id, sum(launches)::BIGINT AS launches, sum(kernels)::BIGINT AS kernels,
        TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns, min(start_ns) AS start_ns,
-       arg_min(device_id, start_ns) AS device_id, sum(api_calls)::BIGINT AS api_calls,
+       arg_min(device_id, start_ns) AS device_id,
+       sum(innermost_launches)::BIGINT AS innermost_launches,
+       sum(innermost_kernels)::BIGINT AS innermost_kernels,
+       TRY_CAST(sum(innermost_gpu_ns) AS BIGINT) AS innermost_gpu_ns,
+       sum(api_calls)::BIGINT AS api_calls,
        TRY_CAST(sum(api_ns) AS BIGINT) AS api_ns
 FROM parts
 GROUP BY range_id

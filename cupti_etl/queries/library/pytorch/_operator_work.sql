@@ -1,9 +1,10 @@
 -- What each operator of PyTorch asked of the GPUs and took on the host, with and without the
 -- operators inside it, and the backward pass of what it did.
 --
--- computed: _operator_own, summed over the operator and all inside it. The backward pass of an
---   operator is that of _operator_forward, with those of the operators inside it; its time is that
---   of the whole pass. What the host took by itself is without operators and API calls inside.
+-- computed: _operator_own, summed over the operator and all inside it; of an annotation, over all
+--   calls in it, also those that are of an operator around it. The backward pass of an operator is
+--   that of _operator_forward, with those of the operators inside it; its time is that of the whole
+--   pass. What the host took by itself is without operators and API calls inside.
 -- requires:
 --   _operator: no operators were recorded (capture with --pytorch, or import a trace of PyTorch).
 -- materialized: Made once for an opened trace, as it looks for the operator of every call.
@@ -19,9 +20,9 @@
 --   self_gpu_ns BIGINT [ns]: Sum of the durations of finished activities.
 --   self_start_ns BIGINT [epoch ns]: First start of these; NULL if it asked for nothing.
 --   device_id INTEGER: CUDA ordinal of the device on which that was.
---   launches BIGINT [calls]: The calls of operators inside, too.
---   kernels BIGINT [executions]: The kernels of operators inside, too.
---   gpu_ns BIGINT [ns]: The same for operators inside, too.
+--   launches BIGINT [calls]: The calls of operators inside, too; of an annotation, all in it.
+--   kernels BIGINT [executions]: The kernels of these.
+--   gpu_ns BIGINT [ns]: Sum of the durations of finished activities of these.
 --   backward_gpu_ns BIGINT [ns]: gpu_ns of the backward passes; NULL if not known.
 --   self_host_ns BIGINT [ns]: Time on the host, without operators and API calls inside.
 --   host_ns BIGINT [ns]: Time on the host.
@@ -35,7 +36,13 @@ WITH RECURSIVE work AS MATERIALIZED (
            CASE WHEN without.process_id IS NULL THEN coalesce(launches, 0) END AS launches,
            CASE WHEN without.process_id IS NULL THEN coalesce(kernels, 0) END AS kernels,
            CASE WHEN without.process_id IS NULL THEN coalesce(gpu_ns, 0) END AS gpu_ns,
-           coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name
+           CASE WHEN without.process_id IS NULL
+                THEN coalesce(innermost_launches, 0) END AS innermost_launches,
+           CASE WHEN without.process_id IS NULL
+                THEN coalesce(innermost_kernels, 0) END AS innermost_kernels,
+           CASE WHEN without.process_id IS NULL
+                THEN coalesce(innermost_gpu_ns, 0) END AS innermost_gpu_ns,
+           coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name, kind
     FROM _operator
     LEFT JOIN _operator_own AS own ON own.range_id = _operator.range_id
     LEFT JOIN _process_without_links AS without ON without.process_id = _operator.process_id
@@ -43,17 +50,27 @@ WITH RECURSIVE work AS MATERIALIZED (
 -- From the first place on, so that what lies between two places is a difference.
 reached AS MATERIALIZED (
     SELECT *, sum(launches) OVER line AS launches_by, sum(kernels) OVER line AS kernels_by,
-           sum(gpu_ns) OVER line AS gpu_by_ns
+           sum(gpu_ns) OVER line AS gpu_by_ns,
+           sum(innermost_launches) OVER line AS innermost_launches_by,
+           sum(innermost_kernels) OVER line AS innermost_kernels_by,
+           sum(innermost_gpu_ns) OVER line AS innermost_gpu_by_ns
     FROM work
     WINDOW line AS (ORDER BY place ROWS UNBOUNDED PRECEDING)
 ),
 totals AS MATERIALIZED (
-    SELECT reached.* EXCLUDE (launches_by, kernels_by, gpu_by_ns),
-           last.launches_by - reached.launches_by + reached.launches AS all_launches,
-           last.kernels_by - reached.kernels_by + reached.kernels AS all_kernels,
-           last.gpu_by_ns - reached.gpu_by_ns + reached.gpu_ns AS all_gpu_ns
-    FROM reached
-    JOIN reached AS last ON last.place = reached.last_place
+    SELECT one.range_id, one.place, one.last_place, one.host_ns, one.self_start_ns, one.device_id,
+           one.is_numbered, one.launches, one.kernels, one.gpu_ns, one.api_ns,
+           CASE one.kind WHEN 'annotation'
+               THEN last.innermost_launches_by - one.innermost_launches_by + one.innermost_launches
+               ELSE last.launches_by - one.launches_by + one.launches END AS all_launches,
+           CASE one.kind WHEN 'annotation'
+               THEN last.innermost_kernels_by - one.innermost_kernels_by + one.innermost_kernels
+               ELSE last.kernels_by - one.kernels_by + one.kernels END AS all_kernels,
+           CASE one.kind WHEN 'annotation'
+               THEN last.innermost_gpu_by_ns - one.innermost_gpu_by_ns + one.innermost_gpu_ns
+               ELSE last.gpu_by_ns - one.gpu_by_ns + one.gpu_ns END AS all_gpu_ns
+    FROM reached AS one
+    JOIN reached AS last ON last.place = one.last_place
 ),
 inside AS (
     SELECT parent_range_id AS range_id, sum(host_ns) AS host_ns, min(range_id) AS first_id,

@@ -18,11 +18,11 @@
 --   percent DOUBLE [%]: self_gpu_ns as a share of the sum of the durations of all GPU activities.
 --   calls BIGINT [calls]: How often it ran.
 --   self_gpu_ns BIGINT [ns]: GPU time that it asked for by itself.
---   gpu_ns BIGINT [ns]: GPU time with that of operators inside.
+--   gpu_ns BIGINT [ns]: GPU time with that of operators inside; of an annotation, all within it.
 --   backward_gpu_ns BIGINT [ns]: GPU time of the backward pass of all this; NULL if not known.
 --   self_launches BIGINT [calls]: API calls by itself that asked for work.
---   launches BIGINT [calls]: The same with operators inside.
---   kernels BIGINT [executions]: Finished kernels, with those of operators inside.
+--   launches BIGINT [calls]: The same with operators inside; of an annotation, all within it.
+--   kernels BIGINT [executions]: Finished kernels of these launches.
 --   self_host_ns BIGINT [ns]: Time on the host, without operators and API calls inside.
 --   host_ns BIGINT [ns]: Time on the host, with them.
 --   mean_gpu_ns DOUBLE [ns]: gpu_ns divided by calls.

@@ -2,8 +2,9 @@
 --
 -- computed: operator_shape by name. What lies in operators of the same name counts in each of
 --   them, as in PyTorch's key_averages; an operator that does nothing but call another of its name
---   is one with it. Beyond these, what no operator asked for counts in the innermost annotation.
---   Times on GPUs are sums of durations.
+--   is one with it. Beyond these, what no operator asked for counts in the innermost annotation,
+--   and gpu_ns, launches and kernels of an annotation are of all that its thread asked for within
+--   it, also of what an operator around it has by itself. Times on GPUs are sums of durations.
 -- requires: _operator
 -- limits: percent leaves out what no operator and no annotation asked for. Without API calls, or
 --   where calls launched and no work is there, what operators asked for is not known, and NULL.
