@@ -6,16 +6,24 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
+import pyarrow as pa
 import pytest
-from support.trace import MakeTrace, add_part, write_manifest, write_trace
+from support.trace import MakeTrace, add_part, assert_rows, write_manifest, write_trace
 
 import cupti_etl
 from cupti_etl import Trace
+from cupti_etl.analysis import findings
 from cupti_etl.analysis.at_once import at_once
 from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.queries import materialize
+from cupti_etl.queries.header import Query
+from cupti_etl.queries.making import MOST_THREADS
 
 LONG_S = 60
 HOURS = "SELECT count(*) FROM range(9999999) a, range(9999999) b WHERE a.range * b.range % 7 = 1"
@@ -157,6 +165,128 @@ def test_several_traces_are_asked_at_once(trace: MakeTrace) -> None:
             ]
         )
     assert names == [["l"], ["k"]]
+
+
+class Pool(ThreadPoolExecutor):
+    """Says how many threads each had, and when the last of its questions is done or given up."""
+
+    sizes: ClassVar[list[int]]
+    last: ClassVar[Future[Any]]
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.sizes.append(size)
+
+    def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+        type(self).last = super().submit(*args, **kwargs)
+        return self.last
+
+
+@pytest.fixture
+def pool(monkeypatch: pytest.MonkeyPatch) -> type[Pool]:
+    """What ``at_once`` asks with."""
+    Pool.sizes = []
+    monkeypatch.setattr("cupti_etl.analysis.at_once.ThreadPoolExecutor", Pool)
+    return Pool
+
+
+def limited(tmp_path: Path, memory: str) -> Trace:
+    path = write_trace(tmp_path / memory, kernel="process_id device_id start_ns end_ns\n1 0 1 2")
+    return cupti_etl.open(path, settings={"memory_limit": memory})
+
+
+@pytest.mark.parametrize(
+    ("memory", "most"),
+    [(["90GB"], MOST_THREADS), (["5GB"], 2), (["3GB"], 1), (["90GB", "5GB"], 2)],
+)
+def test_no_more_are_asked_at_once_than_there_is_memory_for(
+    tmp_path: Path, pool: type[Pool], memory: list[str], most: int
+) -> None:
+    with ExitStack() as stack:
+        traces = [stack.enter_context(limited(tmp_path, each)) for each in memory]
+        together = threading.Barrier(most, timeout=LONG_S)
+
+        def ask(session: Trace) -> bool:
+            together.wait()
+            return session.has_rows("kernel")
+
+        assert at_once([(each, ask) for each in traces] * 4) == [True] * 4 * len(traces)
+    assert pool.sizes == [most]
+
+
+def test_after_an_error_none_is_begun(tmp_path: Path, pool: type[Pool]) -> None:
+    begun: list[int] = []
+    all_there = threading.Event()
+
+    def ask(number: int, _: Trace) -> None:
+        assert all_there.wait(LONG_S)
+        begun.append(number)
+        if number == 1:
+            raise UsageError("the second is wrong")
+        if number == 0:
+            wait([pool.last], LONG_S)
+
+    with limited(tmp_path, "5GB") as opened, pytest.raises(UsageError, match="the second is wrong"):
+        at_once([(opened, partial(ask, number)) for number in range(9)], lambda _: all_there.set())
+    assert sorted(begun) == [0, 1]
+
+
+def test_findings_are_looked_for_until_one_cannot_be_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    def fail(_: Trace, query: Query, known: dict[str, bool]) -> str:
+        begun.append(query.name)
+        raise UsageError(f"{query.name} cannot be told")
+
+    monkeypatch.setattr(findings, "why_empty", fail)
+    failed: dict[str, str] = {}
+    with limited(tmp_path, "3GB") as opened:
+        with pytest.raises(UsageError, match="busy_breakdown cannot be told"):
+            findings.find(opened)
+        assert begun == ["busy_breakdown"]
+        # Who wants to know which fail gets the others.
+        assert findings.find(opened, failed) == []
+    assert len(begun) > 9
+    assert failed
+
+
+def test_a_session_of_one_in_a_transaction_is_in_none(opened: Trace) -> None:
+    session = opened.session()
+    session.sql("BEGIN")
+    inner = session.session()
+    assert inner.query("kernel_summary").count() == 1
+    # In a transaction it would see what there was at first.
+    add_part(opened.path, "kernel", "process_id device_id start_ns end_ns name\n1 0 4 6 l")
+    assert_rows(inner.query("kernel_summary"), "name total_ns\n l 2\n k 1")
+    session.sql("COMMIT")
+
+
+@pytest.mark.parametrize("is_part", [False, True])
+def test_a_trace_is_closed_while_another_thread_reads(opened: Trace, is_part: bool) -> None:
+    begun, over = threading.Event(), threading.Event()
+    schema = pa.schema([("n", pa.int64())])
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        begun.set()
+        assert over.wait(LONG_S)
+        yield pa.record_batch([[1]], schema)
+
+    asked = opened.scope(from_="1ns") if is_part else opened
+    session = asked.session()
+    session._connection.con.register("slow", pa.RecordBatchReader.from_batches(schema, rows()))
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(lambda: session.sql("FROM slow").arrow().to_pylist())
+        try:
+            assert begun.wait(LONG_S)
+            asked.close()
+            with pytest.raises(UsageError, match="the trace is closed"):
+                asked.has_rows("kernel")
+            opened.close()
+        finally:
+            over.set()
+        assert reading.result(LONG_S) == [{"n": 1}]
 
 
 @pytest.mark.slow
