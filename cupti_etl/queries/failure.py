@@ -32,8 +32,17 @@ def may_pass(error: BaseException, folders: Sequence[Path]) -> bool:
     """Whether parts were exchanged under the query, so that it may succeed when run again."""
     import duckdb
 
-    lost = isinstance(error, (duckdb.IOException, OSError))
+    lost = isinstance(error, (duckdb.IOException, OSError)) and not _is_interrupt(error)
     return lost and is_about(error, folders)
+
+
+def _is_interrupt(error: BaseException) -> bool:
+    """Whether a statement was stopped; what it says of that tells the statement, and its parts."""
+    import duckdb
+
+    # Arrow knows only its text.
+    is_one = isinstance(error, duckdb.InterruptException)
+    return is_one or str(error).strip().startswith("INTERRUPT Error")
 
 
 def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
@@ -41,8 +50,7 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
     import duckdb
 
     text = str(error).strip()
-    # It tells the statement, in which parts may be named.
-    if isinstance(error, duckdb.InterruptException) or text.startswith("INTERRUPT Error"):
+    if _is_interrupt(error):
         return UsageError(text.partition("\n")[0] or "the statement was interrupted")
     if may_pass(error, folders):
         return TraceError(

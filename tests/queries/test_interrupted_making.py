@@ -99,11 +99,20 @@ def test_what_reads_a_stream_is_interrupted_and_not_begun_again(
 def test_an_interrupt_is_no_damage_of_the_parts_that_its_statement_names(
     run: Path, error: type[Exception]
 ) -> None:
+    begun: list[str] = []
     # DuckDB tells where in a statement it was.
     text = f"{INTERRUPTED}\n\nLINE 1: FROM read_parquet('{run}/kernel/part-*.parquet')"
+
+    def fail() -> None:
+        begun.append(text)
+        raise error(text)
+
     told = translate(error(text), [run])
     assert isinstance(told, UsageError)
     assert told.message == INTERRUPTED
+    with cupti_etl.open(run) as opened, pytest.raises(UsageError):
+        opened._connection.attempt(fail)
+    assert len(begun) == 1
 
 
 def test_nothing_is_told_when_the_last_two_end_at_once(run: Path) -> None:
