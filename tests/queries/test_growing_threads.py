@@ -48,7 +48,9 @@ def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "_PAUSE_S", 0)
 
 
-@pytest.mark.parametrize("read", [Result.arrow, lambda result: result.reader().read_all()])
+@pytest.mark.parametrize(
+    "read", [Result.arrow, lambda result: result.reader().read_all()], ids=["arrow", "reader"]
+)
 def test_a_statement_whose_views_were_taken_away_since_it_was_bound(
     trace: MakeTrace, read: Callable[[Result], Any]
 ) -> None:
