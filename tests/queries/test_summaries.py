@@ -258,6 +258,15 @@ def test_the_wall_time_is_of_the_capture_of_a_command(trace: MakeTrace) -> None:
     assert_rows(opened.sql(wall), 'ns detail\n2000000000 "of the traced processes"')
 
 
+@pytest.mark.parametrize("query", ["run_summary", "capture_health"])
+def test_a_process_whose_pid_is_not_known(trace: MakeTrace, query: str) -> None:
+    opened = trace(process="process_id pid host start_ns end_ns\n 1 7 n 0 9\n 2 - n 0 9")
+    assert_rows(
+        opened.sql(f"SELECT subject FROM {query} WHERE section = 'process' ORDER BY subject"),
+        "subject\n'pid 7 on n'\n'without a pid on n'",
+    )
+
+
 def test_calls_after_which_something_did_not_run_are_on_the_page(trace: MakeTrace) -> None:
     # 600 says that an event is not there yet, and 1 that an address is not the device's.
     opened = trace(

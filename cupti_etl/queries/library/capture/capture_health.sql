@@ -113,7 +113,8 @@ FROM (
     WHERE is_recorded AND (rows > 0 OR NOT (SELECT is_any FROM imported))
     UNION ALL
     SELECT 3, 'process',
-           concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, '')),
+           concat(coalesce('pid ' || pid, 'without a pid'), coalesce(' rank ' || rank, ''),
+                  coalesce(' on ' || host, '')),
            emitted, stored, lost, start_ns, end_ns, NULL, concat_ws(': ', state, detail)
     FROM _process_loss
     UNION ALL

@@ -56,7 +56,8 @@ FROM (
     -- Many of them would hide what ran.
     SELECT CASE WHEN count(*) OVER () > 4 THEN 9 ELSE 3 END,
            row_number() OVER (ORDER BY rank, host, start_ns, process_id), 'process',
-           concat('pid ', pid, coalesce(' rank ' || rank, ''), coalesce(' on ' || host, ''),
+           concat(coalesce('pid ' || pid, 'without a pid'), coalesce(' rank ' || rank, ''),
+                  coalesce(' on ' || host, ''),
                   nullif(' (' || row_number() OVER (PARTITION BY pid, rank, host
                                                     ORDER BY start_ns, process_id) || ')', ' (1)')),
            (end_ns - start_ns)::DOUBLE, 'ns',
