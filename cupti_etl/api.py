@@ -325,9 +325,9 @@ class Trace:
         self._connection.views.stop()
 
     @property
-    def at_once(self) -> int:
+    def most_at_once(self) -> int:
         """How many questions may be asked at once, by the memory that there is."""
-        return self._connection.views.at_once(self._connection.con)
+        return self._connection.views.most_at_once(self._connection.con)
 
     def tell(self, told: Callable[[str], None]) -> None:
         """Say what is computed of a trace that is not small, as that can take seconds.

@@ -49,7 +49,7 @@ def at_once(
             each.cancel()
 
     def run_all() -> list[_T]:
-        with ThreadPoolExecutor(min((trace.at_once for trace, _ in asks), default=1)) as pool:
+        with ThreadPoolExecutor(min((trace.most_at_once for trace, _ in asks), default=1)) as pool:
             with suppress(RuntimeError):  # no thread can be begun at a program's end
                 futures.extend(pool.submit(run, *ask) for ask in asks)
             try:

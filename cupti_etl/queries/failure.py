@@ -32,11 +32,11 @@ def may_pass(error: BaseException, folders: Sequence[Path]) -> bool:
     """Whether parts were exchanged under the query, so that it may succeed when run again."""
     import duckdb
 
-    lost = isinstance(error, (duckdb.IOException, OSError)) and not _is_interrupt(error)
+    lost = isinstance(error, (duckdb.IOException, OSError)) and not is_interrupt(error)
     return lost and is_about(error, folders)
 
 
-def _is_interrupt(error: BaseException) -> bool:
+def is_interrupt(error: BaseException) -> bool:
     """Whether a statement was stopped; what it says of that tells the statement, and its parts."""
     import duckdb
 
@@ -50,7 +50,7 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
     import duckdb
 
     text = str(error).strip()
-    if _is_interrupt(error):
+    if is_interrupt(error):
         return UsageError(text.partition("\n")[0] or "the statement was interrupted")
     if may_pass(error, folders):
         return TraceError(

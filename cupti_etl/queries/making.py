@@ -158,7 +158,7 @@ class Making:
         """Whether several things are made at once."""
         return self._threads(con) > 1
 
-    def most_statements(self, con: duckdb.DuckDBPyConnection) -> int:
+    def most_at_once(self, con: duckdb.DuckDBPyConnection) -> int:
         """How many statements have room for what they need."""
         return _most_threads(MOST_THREADS, _settings(con)[1])
 

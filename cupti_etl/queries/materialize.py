@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from cupti_etl.errors import NativeError
 from cupti_etl.queries.catalog import Catalog
 from cupti_etl.queries.derived import DERIVED, KEY_LETTERS, Indexed, drop, no_room, take, writing
+from cupti_etl.queries.failure import is_interrupt
 from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
@@ -271,10 +272,8 @@ class Materialized:
                 for table in operator.tables:
                     if table not in made.tables:
                         made.put(table, f"FROM {table}")
-        except duckdb.InterruptException:
-            raise
         except (OSError, duckdb.Error) as error:
-            if str(error).startswith("INTERRUPT Error"):  # out of a stream, as Arrow has it
+            if is_interrupt(error):
                 raise
             return folder.is_dir()  # somebody else was faster
         return True

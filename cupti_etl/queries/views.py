@@ -190,10 +190,10 @@ class Views:
         """Stop what is being made, from another thread."""
         self._making.stop()
 
-    def at_once(self, con: duckdb.DuckDBPyConnection) -> int:
+    def most_at_once(self, con: duckdb.DuckDBPyConnection) -> int:
         """How many statements have room for what they need."""
         with self._making.connection(con) as beside:
-            return self._making.most_statements(beside)
+            return self._making.most_at_once(beside)
 
     def was_forgotten(self, error: Exception) -> bool:
         """Whether a statement that was bound lacks what was taken away since."""
