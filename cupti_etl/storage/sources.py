@@ -163,7 +163,7 @@ def identifier(name: str) -> str:
 
 def as_glob(folder: str | Path) -> str:
     """The path as a glob that matches it and nothing else."""
-    return "".join(f"[{char}]" if char in "*?[" else char for char in str(folder))
+    return re.sub(r"[*?\[]", r"[\g<0>]", str(folder))
 
 
 def globs(folders: Iterable[Folder], table: str) -> list[str]:
