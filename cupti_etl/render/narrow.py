@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from cupti_etl.render.table import Rows
 
 _UNKNOWN = re.compile(r'Referenced column "(?P<name>[^"]+)" (?:was )?not found')
+_OF_CONDITION = re.compile(r"(?:Parser|Binder|Catalog) Error: ")
+# Where the condition ends too early, DuckDB names the parenthesis that is put behind it.
+_ENDS = re.compile(r'at or near "\)"(?=\n\nLINE \d+: \)\n)')
 _ORDERS = ("asc", "desc")
 
 
@@ -54,6 +57,12 @@ def narrow(rows: Rows, narrowing: Narrowing) -> Rows:
         unknown = _UNKNOWN.search(error.message)
         if unknown and unknown["name"] not in rows.columns:
             _refuse(rows, unknown["name"])
+        if narrowing.where and _OF_CONDITION.match(error.message):
+            told = _ENDS.sub("at its end", error.message).splitlines()[0]
+            raise UsageError(
+                f"--where {narrowing.where!r} cannot be used: {_OF_CONDITION.sub('', told)}",
+                "it is SQL that is true or false of each row, such as 'total_ns > 1e6'",
+            ) from error
         raise
 
 

@@ -151,6 +151,27 @@ def test_a_column_that_is_not_there_has_a_neighbour(
     assert hint in raised.value.hint
 
 
+@pytest.mark.parametrize(
+    ("where", "told"),
+    [
+        ("total_ns >", "--where 'total_ns >' cannot be used: syntax error at its end"),
+        ("1 = 1 ORDER", "--where '1 = 1 ORDER' cannot be used: syntax error at or near \"ORDER\""),
+        ("name > 3", "--where 'name > 3' cannot be used: Cannot compare values"),
+        ("nothing(name)", "--where 'nothing(name)' cannot be used: Scalar Function"),
+    ],
+)
+def test_a_condition_that_is_none_is_told_as_it_was_given(
+    trace: MakeTrace, where: str, told: str
+) -> None:
+    with pytest.raises(UsageError) as raised:
+        narrowed(trace, where)
+    assert raised.value.message.startswith(told)
+    assert "\n" not in raised.value.message
+    assert raised.value.hint == (
+        "it is SQL that is true or false of each row, such as 'total_ns > 1e6'"
+    )
+
+
 def test_of_a_time_and_its_share_the_time_has_the_short_name(trace: MakeTrace) -> None:
     opened = trace(kernel=KERNELS, device="process_id device_id device_uuid\n5000000001 0 GPU-a")
     headings = {each.name: each.heading for each in table(opened.query("gpu_busy"), View()).columns}
