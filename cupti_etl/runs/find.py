@@ -10,8 +10,14 @@ from pathlib import Path
 
 from cupti_etl.errors import TraceError
 from cupti_etl.schema.arrow import SCHEMA_VERSION
-from cupti_etl.storage.bucket import ORIGIN, Url, look
-from cupti_etl.storage.sources import all_part_files, part_files, state_bytes, state_of
+from cupti_etl.storage.bucket import Url, look
+from cupti_etl.storage.sources import (
+    all_part_files,
+    is_of_host,
+    part_files,
+    state_bytes,
+    state_of,
+)
 
 # Folders of a trace, below which there is no other; a capture's table is in each of them.
 _DEEPEST = 6
@@ -62,7 +68,7 @@ def _below(home: Path, folder: Path, depth: int) -> Iterator[Run]:
         inside = sorted(folder.iterdir())
     except OSError:
         return
-    hosts = [each for each in inside if (each / ORIGIN).is_file()]
+    hosts = [each for each in inside if is_of_host(each)]
     if hosts:
         yield _run(home, folder, hosts)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import glob
 import os
 import re
@@ -27,6 +28,7 @@ PARTS = "part-*.parquet"
 _PART = re.compile(r"part-.*\.parquet")
 _GIVE = "give the folder that capture or import wrote, or a .duckdb file that export did"
 _MOVE = "move it away to read the rest of the trace"
+_PERMIT = "whoever owns it can let you: chmod -R a+rX"
 _MAGIC = b"DUCK"
 
 
@@ -194,11 +196,30 @@ def _captures(path: Path) -> list[Path]:
     """The path; or, if many hosts wrote there, what each of their captures did."""
     if isinstance(path, Url):
         look(path)
-    if not path.is_dir() or any(Folder(path).globs(table) for table in TABLES):
+    if not path.is_dir():
+        return [path]
+    check_readable(path)
+    if any(Folder(path).globs(table) for table in TABLES):
         return [path]
     there = (path / entry.name for entry in _entries(path))
-    inside = sorted(each for each in there if (each / ORIGIN).is_file())
-    return inside or [path]
+    return sorted(filter(is_of_host, there)) or [path]
+
+
+def is_of_host(folder: Path | Url) -> bool:
+    """Whether it is what one of many hosts wrote; what may not be looked into is not."""
+    with contextlib.suppress(PermissionError):
+        return (folder / ORIGIN).is_file()
+    return False
+
+
+def check_readable(folder: Path | Url) -> None:
+    """See that a folder can be looked into: else nothing would seem to be in it.
+
+    Raises:
+        TraceError: it cannot.
+    """
+    if not isinstance(folder, Url) and not os.access(folder, os.R_OK | os.X_OK):
+        raise TraceError(f"{folder} cannot be read: {os.strerror(errno.EACCES)}", _PERMIT)
 
 
 def _matches(path: Path) -> list[Path]:
@@ -252,6 +273,9 @@ def check_folder(path: Path, folder: Path) -> None:
         )
     if not any(Folder(folder).globs(table) for table in TABLES):
         raise TraceError(f"{path} is not a trace: it holds no {PARTS} of any table", _GIVE)
+    for entry in _entries(folder):
+        if entry.name in TABLES and entry.is_dir():
+            check_readable(path / entry.name)
     for part in all_part_files(folder):
         _check_part(folder, Path(part.path))
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +44,25 @@ def test_a_path_that_is_no_trace(tmp_path: Path) -> None:
     assert f"cupti-etl import {tmp_path / 'file'}" in str(raised.value.hint)
     with pytest.raises(TraceError, match=r"is not a trace: it holds no part-\*\.parquet"):
         cupti_etl.open(tmp_path)
+
+
+@pytest.mark.parametrize("shut", ["", "kernel"])
+def test_a_folder_that_may_not_be_read(tmp_path: Path, shut: str) -> None:
+    path = write_trace(tmp_path / "run", kernel=TWO)
+    (path / shut).chmod(0o000)
+    # Root reads everything, unless it gives that up.
+    drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+    asking = [sys.executable, "-m", "cupti_etl", "query", "kernel_summary", "run"]
+    done = subprocess.run(
+        [*(drop if os.geteuid() == 0 else ()), *asking],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    (path / shut).chmod(0o700)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        f"cupti-etl: {Path('run', shut)} cannot be read: Permission denied",
+        "  whoever owns it can let you: chmod -R a+rX",
+    ]
 
 
 def test_a_trace_of_a_newer_layout(tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -210,3 +213,15 @@ def test_the_command(home: Path) -> None:
     assert (row["runs"], row["last_mean_ns"]) == (1, 100)
     (home / "empty").mkdir()
     assert "there is no trace below" in asked(str(home / "empty"))[1]
+
+
+def test_a_folder_that_may_not_be_looked_into_is_passed_over(home: Path) -> None:
+    (home / "shut").mkdir(mode=0o000)
+    drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+    asking = [sys.executable, "-m", "cupti_etl", "runs", str(home), "--format", "csv"]
+    done = subprocess.run(
+        [*(drop if os.geteuid() == 0 else ()), *asking], capture_output=True, text=True, check=True
+    )
+    assert [line.partition(",")[0] for line in done.stdout.splitlines()] == [
+        "run", '"first"', '"a/second"'
+    ]  # fmt: skip
