@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import os
@@ -19,7 +20,7 @@ from cupti_etl import __version__, commands
 from cupti_etl.commands._complete import VARIABLE
 from cupti_etl.commands._group import Group
 from cupti_etl.commands._numpy import load_with_one_thread
-from cupti_etl.errors import EtlError
+from cupti_etl.errors import NO_ROOM, EtlError
 from cupti_etl.progress import say
 from cupti_etl.render.help import HELP_OPTIONS
 
@@ -31,6 +32,11 @@ _SECTIONS = {
 }
 # Names that commands had once; understood for a release, and listed nowhere.
 _RENAMED = {"attach": "resume"}
+# What to do where the system refuses something, by its number for the reason.
+_TODO = {
+    **dict.fromkeys(NO_ROOM, "make room, or write elsewhere"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "check its permissions"),
+}
 # Most characters of a command's line in the list; a first sentence is to fit.
 _SHORT = 64
 
@@ -145,7 +151,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
             raise
         where = f"{error.filename}: " if error.filename else ""
         say(f"cupti-etl: {where}{error.strerror or error}")
-        say("  make room, or see with --debug where it happened")
+        say(f"  {_TODO.get(error.errno or 0, '--debug shows where it happened')}")
         sys.exit(1)
     sys.exit(result if isinstance(result, int) else 0)
 

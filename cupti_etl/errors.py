@@ -25,12 +25,17 @@
 from __future__ import annotations
 
 import copy
+import errno
+import re
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any
 
 # What a reader of a notebook has not written.
 _NOT_THEIRS = ("cupti_etl", "IPython", "contextlib")
+# Where there is no room, by the system's number for it: a disk, a quota, a limit of the shell.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_ERRNO = re.compile(r"^\[Errno -?\d+\] ")
 
 
 class EtlError(Exception):
@@ -160,6 +165,15 @@ def _theirs(whole: TracebackType | None) -> TracebackType | None:
     if module.partition(".")[0] in _NOT_THEIRS:
         return rest
     return TracebackType(rest, whole.tb_frame, whole.tb_lasti, whole.tb_lineno)
+
+
+def why(error: BaseException) -> str:
+    """What an error says, in one line: behind its first, Arrow tells where in Python it was.
+
+    An OSError says its number first, which tells nobody more than the words do.
+    """
+    lines = str(error).splitlines() or [type(error).__name__]
+    return _ERRNO.sub("", lines[0])
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

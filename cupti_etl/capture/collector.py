@@ -22,7 +22,7 @@ from cupti_etl.capture.segment import RECORDS, Process
 from cupti_etl.capture.traced import Traced
 from cupti_etl.capture.wakeup import Wakeup
 from cupti_etl.capture.windows import Counted
-from cupti_etl.errors import NativeError
+from cupti_etl.errors import NativeError, why
 from cupti_etl.native.loader import load
 from cupti_etl.schema.arrow import arrow_schema
 from cupti_etl.schema.kinds import KINDS
@@ -237,7 +237,7 @@ class Collector:
         try:
             work(self._record)
         except OSError as error:
-            self.record_failure = f"the recording cannot be written: {error}"
+            self.record_failure = f"the recording cannot be written: {why(error)}"
             self._record = None
 
     def _end(self, traced: Traced) -> None:

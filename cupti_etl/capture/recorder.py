@@ -18,7 +18,7 @@ from cupti_etl.capture.ring import Ring, pack
 from cupti_etl.capture.segment import FINISHED
 from cupti_etl.capture.span import Span
 from cupti_etl.capture.triggers import EXIT, SIGNAL, Alive, Fired, Trigger, parse
-from cupti_etl.errors import EtlError
+from cupti_etl.errors import EtlError, why
 from cupti_etl.progress import say
 from cupti_etl.storage.driver import Driver
 
@@ -67,8 +67,7 @@ class _Trace(threading.Thread):
             self.failure = error
         # Whatever it is: else the trace would be said to be there.
         except Exception as error:
-            why = str(error) or type(error).__name__
-            self.failure = EtlError(f"the trace cannot be written: {why}")
+            self.failure = EtlError(f"the trace cannot be written: {why(error)}")
 
 
 def _less(discarded: _Rows, ranges: int) -> _Rows:
@@ -198,7 +197,7 @@ class Recorder:
             out = self._folder.out
             self.failures.append(
                 EtlError(
-                    f"{out} cannot be finished: {error}",
+                    f"{out} cannot be finished: {why(error)}",
                     f"`cupti-etl recover {out}` does that once there is room",
                 )
             )
@@ -305,7 +304,7 @@ class Recorder:
         try:
             gone = self._folder.tidy(self._finished)
         except OSError as error:
-            say(f"cupti-etl: a trace that is too old cannot be removed: {error}")
+            say(f"cupti-etl: a trace that is too old cannot be removed: {why(error)}")
             return
         for path in gone:
             self._finished.remove(path)

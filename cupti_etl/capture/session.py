@@ -29,7 +29,7 @@ from cupti_etl.capture.replay import Replay
 from cupti_etl.capture.summary import ProgressLine, summary, tell_samples
 from cupti_etl.capture.triggers import SIGNAL
 from cupti_etl.config import CaptureOptions
-from cupti_etl.errors import EtlError, UsageError
+from cupti_etl.errors import EtlError, UsageError, why
 from cupti_etl.progress import say
 from cupti_etl.signals import caught
 from cupti_etl.storage.destination import Convert, Destination, choose
@@ -373,7 +373,7 @@ class _Run:
         try:
             self._recorder.close()
         except OSError as error:
-            failure = failure or f"the recording cannot be written: {error}"
+            failure = failure or f"the recording cannot be written: {why(error)}"
         return EtlError(failure, "the trace itself is whole") if failure else None
 
 

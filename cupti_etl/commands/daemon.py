@@ -17,7 +17,7 @@ from cupti_etl.commands._capture_values import (
 from cupti_etl.commands._flight import flight_options
 from cupti_etl.commands._writing import convert, fsync_option, out_option, quiet_option, roll_option
 from cupti_etl.config import CaptureOptions, FlightOptions
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import UsageError, why
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command, Option
 from cupti_etl.render.local_path import LocalPath
@@ -108,5 +108,7 @@ def command(
             for earlier in remove_earlier(out, kept):
                 say(f"cupti-etl: {earlier} is beyond what is kept, and was removed")
         except OSError as error:
-            raise UsageError(f"{out} cannot be tidied up: {error}", "choose another -o") from error
+            raise UsageError(
+                f"{out} cannot be tidied up: {why(error)}", "choose another -o"
+            ) from error
     daemon.collect(options, path, convert)

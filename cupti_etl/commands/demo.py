@@ -92,7 +92,8 @@ def _replay(out: Path) -> None:
     finally:
         mark(out, None)
     if done.returncode != 0:
-        raise RecordingError(f"the recording cannot be replayed: {done.stderr.strip()}")
+        what, _, todo = done.stderr.strip().removeprefix("cupti-etl: ").partition("\n  ")
+        raise RecordingError(f"the recording cannot be replayed: {what}", todo)
     with cupti_etl.open(out) as trace:
         _show(trace, out, "Recorded on")
 

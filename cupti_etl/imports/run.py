@@ -145,13 +145,17 @@ class _Hidden(Destination):
         self._overwrite = overwrite
         self._convert = convert
 
+    def create(self) -> None:
+        """Make the folder; a message has the name that the trace will have."""
+        create(self.folder, self.out)
+
     def interval_s(self, age_s: float) -> float:
         """For ever: nobody looks at it."""
         return math.inf
 
     def what_is_left(self) -> str:
         """Nothing is."""
-        return ""
+        return "nothing is left of it; make room and import again"
 
     def finish(self) -> None:
         """Give the trace its name."""

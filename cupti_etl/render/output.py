@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import NO_ROOM, UsageError
 from cupti_etl.progress import printable, say
 from cupti_etl.render.help import Option
 from cupti_etl.render.local_path import WRITTEN, LocalPath
 from cupti_etl.render.narrow import EVERYTHING, Narrowing, narrow
 from cupti_etl.render.values import TIME_UNITS
+from cupti_etl.storage.place import not_written
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -236,8 +237,9 @@ def write(rows: Rows, output: Output) -> None:
     """Write all rows; nothing where a statement such as CREATE gives none.
 
     Raises:
+        TraceError: there is no room for the file.
         UsageError: a binary format would go to a terminal, or the file cannot be written.
-        OSError: standard output, or the disk, is full.
+        OSError: standard output is full.
     """
     from cupti_etl.render.csv import write_csv
 
@@ -306,6 +308,8 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
         if not in_place:
             partial.replace(path)
     except OSError as error:
+        if error.errno in NO_ROOM:
+            raise not_written(path, error) from error
         if error.filename is None or isinstance(error, BrokenPipeError):
             raise
         raise UsageError(f"cannot write {path}: {error.strerror}", "choose another file") from error

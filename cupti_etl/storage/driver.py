@@ -21,7 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cupti_etl import __version__
-from cupti_etl.errors import EtlError
+from cupti_etl.errors import EtlError, why
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.schema.loss import Loss
 from cupti_etl.schema.own import OWN
@@ -96,9 +96,7 @@ class Writer(threading.Thread):
             self.failure = error
         # Whatever it is, the thread must live: who fills its queue would wait for ever.
         except Exception as error:
-            # Behind its first line Arrow tells where in Python an error came from.
-            why = (str(error).splitlines() or [type(error).__name__])[0]
-            self.failure = EtlError(f"the trace cannot be written: {why}")
+            self.failure = EtlError(f"the trace cannot be written: {why(error)}")
 
     def put(self, work: _Work, meanwhile: Callable[[], object]) -> None:
         """Queue work; while the queue is full, ``meanwhile`` is called now and then."""

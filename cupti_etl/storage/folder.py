@@ -11,13 +11,18 @@ from cupti_etl.errors import UsageError
 _NOT_IN_NAMES = "\\?"
 
 
-def create(out: Path) -> None:
+def create(out: Path, name: Path | None = None) -> None:
     """Make the folder of a new trace.
+
+    Args:
+        out: the folder.
+        name: what it will be called once it is complete, if that is not its name yet.
 
     Raises:
         UsageError: it exists already, cannot be made, or DuckDB would not find it again.
     """
-    path = os.fspath(out.absolute())
+    named = out if name is None else name
+    path = os.fspath(named.absolute())
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -31,8 +36,10 @@ def create(out: Path) -> None:
     try:
         out.mkdir(parents=True)
     except FileExistsError:
-        raise UsageError(f"{out} exists already", "choose another -o, or add --overwrite") from None
+        raise UsageError(
+            f"{named} exists already", "choose another -o, or add --overwrite"
+        ) from None
     except OSError as error:
         raise UsageError(
-            f"{os.fspath(out)!r} cannot be created: {error.strerror}", "choose another -o"
+            f"{os.fspath(named)!r} cannot be created: {error.strerror}", "choose another -o"
         ) from None

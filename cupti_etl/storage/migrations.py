@@ -31,6 +31,7 @@ from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.schema.dialect import DuckDBDialect
 from cupti_etl.schema.revisions import STORAGE_VERSION, TABLE, migrations_path, schema_version
 from cupti_etl.schema.tables import metadata
+from cupti_etl.storage.place import not_written
 
 DRIVER = f"{DuckDBDialect.name}+{DuckDBDialect.driver}"
 
@@ -178,16 +179,19 @@ def _transaction(path: Path, settings: dict[str, str]) -> Iterator[sa.Connection
             f"{path} is a folder",
             "a trace folder needs no migration: what it lacks is read as NULL, old names as new",
         )
+    is_new = not path.exists()
     url = sa.URL.create(DRIVER, database=str(path), query={**_CONFINED, **settings})
     engine = sa.create_engine(url)
     try:
-        if path.exists():
+        if not is_new:
             _refuse_strange(path)
         with engine.begin() as connection:
             yield connection
     except (sa.exc.DBAPIError, duckdb.Error) as error:
         cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
         reason = str(cause).splitlines()[0]
+        if is_new:
+            raise not_written(path, reason) from error
         raise TraceError(
             f"{path} could not be migrated and is unchanged: {reason}",
             "make sure that it is a DuckDB file and that no other program has it open",

@@ -74,7 +74,8 @@ def new_output(out: Path, *, overwrite: bool = False) -> Iterator[Path]:
             raise not_written(out, error) from error
         except EtlError as error:
             if str(partial) in error.message:
-                raise not_written(out, error.message.replace(str(partial), str(out))) from error
+                told = error.message.replace(str(partial), str(out))
+                raise not_written(out, told.removeprefix(f"cannot write {out}: ")) from error
             raise
 
 

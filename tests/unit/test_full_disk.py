@@ -26,9 +26,14 @@ runpy.run_module("cupti_etl", run_name="__main__")
 
 
 def replay(out: Path, file_size: int) -> subprocess.CompletedProcess[str]:
-    """A replay whose files cannot grow beyond a size; writing more fails with EFBIG."""
+    """A replay whose files cannot grow beyond a size."""
+    return limited(file_size, "replay", str(RECORDING), "-o", str(out))
+
+
+def limited(file_size: int, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command whose files cannot grow beyond a size; writing more fails with EFBIG."""
     return subprocess.run(
-        [sys.executable, "-c", LIMITED, str(file_size), "replay", str(RECORDING), "-o", str(out)],
+        [sys.executable, "-c", LIMITED, str(file_size), *words],
         capture_output=True,
         text=True,
         check=False,
@@ -60,6 +65,34 @@ def test_a_trace_without_its_rows_does_not_call_itself_complete(tmp_path: Path) 
             .to_pylist()
         )
     assert verdict["subject"] != "complete"
+
+
+def test_an_import_that_finds_no_room_says_that_nothing_is_left(tmp_path: Path) -> None:
+    out = tmp_path / "trace"
+    done = limited(NOTHING_FITS, "import", str(RECORDING), "-o", str(out))
+    assert done.returncode == 1
+    what, todo = done.stderr.splitlines()[-2:]
+    assert what.startswith("cupti-etl: the trace cannot be written: ")
+    assert "File too large" in what
+    assert not what.startswith("cupti-etl: the trace cannot be written: [Errno")
+    assert todo == "  nothing is left of it; make room and import again"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["chrome", "duckdb", "perfetto", "csv"])
+def test_an_export_that_finds_no_room_says_which_file(tmp_path: Path, form: str) -> None:
+    assert replay(tmp_path / "trace", resource.RLIM_INFINITY).returncode == 0
+    table = ["--table", "kernel"] if form == "csv" else []
+    out = tmp_path / f"exported.{form}"
+    words = ["export", str(tmp_path / "trace"), "--to", form, *table, str(out)]
+    done = limited(SMALL_FIT, *words)
+    assert done.returncode == 1
+    what, todo = done.stderr.splitlines()[-2:]
+    assert what.startswith(f"cupti-etl: cannot write {out}: ")
+    assert "migrated" not in what
+    assert todo == "  check the permissions and the free space of the folder"
+    assert not out.exists()
 
 
 # Prints what came of each size that is too small for trace.duckdb.

@@ -53,12 +53,15 @@ def test_while_the_sink_is_slow_the_caller_goes_on_with_something_else(tmp_path:
 
 
 @pytest.mark.parametrize(
-    "error",
-    [OSError(errno.ENOSPC, "No space left on device"), pa.ArrowInvalid("bad batch")],
+    ("error", "told"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "No space left on device"),
+        (pa.ArrowInvalid("bad batch\nin some function"), "bad batch"),
+    ],
     ids=["full disk", "arrow"],
 )
 def test_after_a_failure_nothing_is_written_and_nobody_waits(
-    tmp_path: Path, error: Exception
+    tmp_path: Path, error: Exception, told: str
 ) -> None:
     after: list[int] = []
 
@@ -71,7 +74,7 @@ def test_after_a_failure_nothing_is_written_and_nobody_waits(
         made.put(lambda _: after.append(1), lambda: None)
     made.finish()
     assert made.failure is not None
-    assert str(error) in made.failure.message
+    assert made.failure.message == f"the trace cannot be written: {told}"
     assert after == []
 
 
