@@ -194,8 +194,15 @@ class Service:
 
     async def _refuse_address(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        # Starlette's own detail is the title again.
+        where = request.url.path[:80]
+        details = {
+            404: f"there is no address {where}",
+            405: f"{where} is not asked with {request.method}",
+        }
+        detail = details.get(error.status_code, str(error.detail))
         hint = _HINTS.get(error.status_code, "")
-        refused = Refused(error.status_code, str(error.detail), hint, error.headers)
+        refused = Refused(error.status_code, detail, hint, error.headers)
         return refusal(refused, self._hidden)
 
 

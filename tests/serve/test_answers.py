@@ -101,8 +101,8 @@ def test_the_part_is_said(client: Any) -> None:
     [
         ("/arrow/kernl", 404, "no query or table 'kernl'", "did you mean kernel"),
         ("/arrow/zzzzzz", 404, "no query or table", "GET / lists"),
-        ("/nothing", 404, "Not Found", "GET /"),
-        ("/arrow/kernel/", 404, "Not Found", "GET /"),
+        ("/nothing", 404, "there is no address /nothing", "GET /"),
+        ("/arrow/kernel/", 404, "there is no address /arrow/kernel/", "GET /"),
         ("/arrow/kernel?stpes=1", 422, "no parameter 'stpes'", "did you mean steps"),
         ("/arrow/kernel?gpu=0&gpu=1", 422, "gpu is given twice", "once"),
         ("/arrow/kernel?gpu=x", 422, "gpu: 'x' is not a number", "0,2"),
@@ -129,7 +129,8 @@ def test_errors(kept_client: Any, address: str, status: int, detail: str, hint: 
 
 def test_another_method_is_refused(client: Any) -> None:
     assert "POST for /sql" in error(client.get("/sql"), 405)["hint"]
-    error(client.post("/arrow/kernel"), 405)
+    said = error(client.post("/arrow/kernel"), 405)
+    assert said["detail"] == "/arrow/kernel is not asked with POST"
     error(client.delete("/"), 405)
 
 
