@@ -274,12 +274,14 @@ def _steps(
         chosen = [row for row in rows if low <= row["step"] <= high]
     last = max(row["step"] for row in rows)
     if not chosen:
-        raise UsageError(f"the trace has no step {text}", f"its steps are 0-{last}")
+        raise UsageError(
+            f"the trace has no step {text}", f"its steps are 0-{last}" if last else "it has 0"
+        )
     first, end = min(row["step"] for row in chosen), max(row["step"] for row in chosen)
     which = f"step {first}" if first == end else f"steps {first}-{end}"
     which += _named(chosen, first, end)
     if (first, end) == (0, last):
-        which = f"all {last + 1} steps" if last else "the only step"
+        which = ("the only step", "both steps")[last] if last < 2 else f"all {last + 1} steps"
     elif text == "steady":
         which += f" of 0-{last}, after the warm-up"
     if any(row["source"] == "kernels" for row in chosen):

@@ -390,7 +390,7 @@ def test_a_process_without_steps_is_not_left_out(trace) -> None:
 def test_a_part_says_what_the_program_calls_its_steps(trace) -> None:
     later = STEPS.replace("ProfilerStep#1", "ProfilerStep#5").replace("Step#0", "Step#4")
     with trace(**TABLES, marker=later) as whole:
-        for steps, says in (("1", "step 1 (ProfilerStep#5)"), ("0-1", "all 2 steps")):
+        for steps, says in (("1", "step 1 (ProfilerStep#5)"), ("0-1", "both steps")):
             with whole.scope(steps=steps) as part:
                 assert part.says == says
     with trace(**TABLES, marker=STEPS) as whole, whole.scope(steps=1) as part:
