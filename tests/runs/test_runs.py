@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from support.trace import as_table, write_part, write_trace
@@ -73,6 +75,22 @@ def test_runs_are_listed_by_their_beginning(home: Path) -> None:
     assert (first["steps"], first["step_ns"], first["step_change_pct"]) == (6, 1000, None)
     assert second["step_ns"] == 1100
     assert second["step_change_pct"] == pytest.approx(10)
+
+
+def test_a_step_that_all_ranks_take_counts_once(tmp_path: Path) -> None:
+    run(tmp_path, "one", 100, 1000)
+    run(tmp_path, "two", 100, 1000)
+    two = tmp_path / "two"
+    for table in ("process", "device", "marker", "api_call", "kernel"):
+        part = next((two / table).glob("part-*.parquet"))
+        rank1 = pq.read_table(part)
+        at = rank1.column_names.index("process_id")
+        field = rank1.schema.field(at)
+        rank1 = rank1.set_column(at, field, pa.array([2] * rank1.num_rows, field.type))
+        write_part(two / table / "part-000002.parquet", rank1)
+    one, both = sorted(rows(tmp_path), key=lambda row: str(row["run"]))
+    assert (both["kernels"], both["steps"]) == (12, 6)
+    assert one["steps"] == 6
 
 
 def test_a_run_without_a_date_has_none(home: Path) -> None:

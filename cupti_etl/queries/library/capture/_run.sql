@@ -16,16 +16,16 @@
 --   processes BIGINT [processes]: How many were traced.
 --   ranks BIGINT [ranks]: How many ranks they had; NULL if none had one.
 --   gpus BIGINT [GPUs]: On how many of them something ran.
---   steps BIGINT [steps]: Steps of the steady state, on all GPUs.
+--   steps BIGINT [steps]: Steps of the steady state; one that all ranks take counts once.
 --   step_ns BIGINT [ns]: The median of how long they took.
 --   step_source VARCHAR: nvtx, or kernels where they were guessed.
 --   busy_pct DOUBLE [%]: Time with anything on the GPUs, as a share of their spans.
 --   kernels BIGINT [executions]: Kernels that ran.
 WITH steady AS (
-    SELECT source, end_ns - start_ns AS step_ns FROM step WHERE is_steady
+    SELECT step, source, end_ns - start_ns AS step_ns FROM step WHERE is_steady
 ),
 steps AS (
-    SELECT count(*) AS steps, TRY_CAST(median(step_ns) AS BIGINT) AS step_ns,
+    SELECT count(DISTINCT step) AS steps, TRY_CAST(median(step_ns) AS BIGINT) AS step_ns,
            min(source) AS step_source
     FROM steady
 ),
