@@ -166,15 +166,22 @@ def _of_other_chips(trace: Trace) -> str:
 
 def _looked_at(trace: Trace) -> str:
     """The time of which findings are shares, and how long the run is if that is much longer."""
-    span = max((row["span_ns"] or 0 for row in trace.query("busy_breakdown")), default=0)
+    seen = list(trace.query("busy_breakdown"))
+    span = max((row["span_ns"] or 0 for row in seen), default=0)
     text = f"the {duration(span)} from the first to the last work of a GPU"
     told = {(row["section"], row["subject"]): row["value"] for row in trace.query("run_summary")}
     wall = told.get(("run", "wall")) or 0
     if wall <= _LONGER * span:
         return text
-    # What a run does before its steps, such as to compile its code, is no work of a GPU.
-    calls = ((row["total_ns"] or 0, row["name"]) for row in trace.whole.query("api_summary"))
-    longest, name = max(calls, default=(0, ""))
+    # What a run does before its steps, such as to compile its code, is no work of a GPU.  A call
+    # that waits for that work is of its time; what two threads do at once is longer than the run.
+    edges = {
+        "from_ns": min((row["start_ns"] for row in seen), default=None),
+        "to_ns": max((row["end_ns"] for row in seen), default=None),
+    }
+    calls = trace.whole.query("_call_outside", **edges)
+    named = ((row["total_ns"], row["name"]) for row in calls if row["total_ns"] and row["name"])
+    longest, name = max(named, default=(0, ""))
     within = f", {duration(longest)} of it in {name}" if _PARTS * longest >= wall else ""
     return f"{text}, in a run of {duration(wall)}{within}"
 

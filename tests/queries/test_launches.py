@@ -374,3 +374,27 @@ def test_what_is_loaded_before_the_20th_kernel_is_no_finding(trace: MakeTrace) -
 
     assert found(19) == []
     assert found(20) == [10]
+
+
+def test_calls_outside_a_time_count_what_lies_before_and_after_it(trace: MakeTrace) -> None:
+    # The second of a lasts over both edges, the third lies within; b only ends in the time.
+    opened = trace(
+        api_call="""
+        process_id thread_id name start_ns end_ns
+        1          5         a    0        10
+        1          5         a    90       220
+        1          5         a    120      180
+        1          6         a    300      305
+        1          5         b    80       130
+        1          5         b    400      -
+        """
+    )
+    assert_rows(
+        opened.query("_call_outside", from_ns=100, to_ns=200),
+        """
+        process_id thread_id name total_ns
+        1          5         a    40
+        1          5         b    20
+        1          6         a    5
+        """,
+    )

@@ -164,7 +164,7 @@ def test_calls_that_failed_are_said_before_anything_else(tmp_path: Path, name: s
 def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
     # Most programs of a course work for a millisecond, and make a context for a second.
     tables = {
-        "kernel": "process_id device_id start_ns end_ns name\n 1 0 1000 601000 a",
+        "kernel": "process_id device_id start_ns end_ns name\n 1 0 900000000 900600000 a",
         "process": "process_id pid start_ns end_ns\n 1 10 0 1230000000",
     }
     said = "save 1 % of the 600 us from the first to the last work of a GPU"
@@ -180,6 +180,16 @@ def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
         assert f"{said}, in a run of 1.23 s{told}{then}" in invoke(
             "report", str(write_trace(tmp_path / str(took), **tables))
         )
+    # Of a call that waits for the work, what is before and after it; of two at once, one.
+    tables["api_call"] = """
+        process_id thread_id domain  name                  start_ns  end_ns
+        1          5         runtime cudaDeviceSynchronize 830000000 1000600000
+        1          5         runtime cudaMalloc            0         100000000
+        1          6         runtime cudaMalloc            0         100000000
+    """
+    assert f"{said}, in a run of 1.23 s, 170 ms of it in cudaDeviceSynchronize{then}" in invoke(
+        "report", str(write_trace(tmp_path / "waits", **tables))
+    )
     for name, end in (("short", "700000"), ("unknown", "-")):
         tables["process"] = f"process_id pid start_ns end_ns\n 1 10 0 {end}"
         assert f"{said}{then}" in invoke("report", str(write_trace(tmp_path / name, **tables)))
