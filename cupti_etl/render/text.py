@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -155,15 +155,13 @@ def fit(columns: Sequence[Shown], room: int) -> list[tuple[Shown, int]]:
     Numbers are never cut, because a cut number is a wrong one; the label stays.
     """
     natural = {each.name: _natural(each, wrap=True) for each in columns}
-    least = {each.name: _least(each, natural[each.name]) for each in columns}
-    kept: list[Shown] = [each for each in columns if each.is_label]
-    left = room - sum(least[each.name] for each in kept)
-    for each in sorted(columns, key=_is_zero):
-        taken = least[each.name] + (len(_GAP) if kept else 0)
-        if not each.is_label and (taken <= left or not kept):
-            kept.append(each)
-            left -= taken
-    widths = {each.name: least[each.name] for each in kept}
+    widths = _widths(columns, room, natural, _LABEL_MIN)
+    # What is more important than the label, which is last if nobody says otherwise.
+    place = next((at for at, each in enumerate(columns[:-1]) if each.is_label), 0)
+    if any(each.name not in widths and not _is_zero(each) for each in columns[:place]):
+        widths = _widths(columns[: place + 1], room, natural, _TEXT_MIN)
+    kept = [each for each in columns if each.name in widths]
+    left = room - sum(widths.values()) - len(_GAP) * (len(kept) - 1)
     # What is left goes to texts that are a little too long, then to the label, then to the rest;
     # but a name can take hundreds, and nobody needs all of it while other texts are cut.
     others = [each for each in kept if not each.is_number and not each.is_label]
@@ -176,7 +174,22 @@ def fit(columns: Sequence[Shown], room: int) -> list[tuple[Shown, int]]:
         more = max(0, min(left, min(natural[each.name], most) - widths[each.name]))
         widths[each.name] += more
         left -= more
-    return [(each, widths[each.name]) for each in columns if each.name in widths]
+    return [(each, widths[each.name]) for each in kept]
+
+
+def _widths(
+    columns: Sequence[Shown], room: int, natural: Mapping[str, int], label: int
+) -> dict[str, int]:
+    """The columns that are kept, as narrow as they can be; ``label`` is least for that one."""
+    least = {each.name: _least(each, natural[each.name], label) for each in columns}
+    kept = {each.name: least[each.name] for each in columns if each.is_label}
+    left = room - sum(kept.values())
+    for each in sorted(columns, key=_is_zero):
+        taken = least[each.name] + (len(_GAP) if kept else 0)
+        if not each.is_label and (taken <= left or not kept):
+            kept[each.name] = least[each.name]
+            left -= taken
+    return kept
 
 
 def _is_zero(column: Shown) -> bool:
@@ -184,10 +197,10 @@ def _is_zero(column: Shown) -> bool:
     return column.unit not in ("1", "id") and bool(column.values) and not any(column.values)
 
 
-def _least(column: Shown, natural: int) -> int:
+def _least(column: Shown, natural: int, label: int) -> int:
     if column.is_number or column.unit == "date":  # nor does a part of a date say when
         return natural
-    least = min(natural, _LABEL_MIN if column.is_label else _TEXT_MIN)
+    least = min(natural, label if column.is_label else _TEXT_MIN)
     return max(least, *map(display_width, _heading_lines(column.heading, 0)))
 
 

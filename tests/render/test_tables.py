@@ -73,6 +73,18 @@ def test_the_most_important_columns_and_the_label_stay() -> None:
     assert fitted(40) == {"first": 8, "label": 30}
 
 
+def test_a_label_that_comes_later_is_cut_before_what_comes_earlier_is_left_out() -> None:
+    columns = [column("first", 8, number=True), column("text", 20),
+               column("label", 50, label=True), column("last", 8, number=True)]  # fmt: skip
+
+    def fitted(room: int) -> dict[str, int]:
+        return {each.name: width for each, width in fit(columns, room)}
+
+    assert fitted(54) == {"first": 8, "text": 14, "label": 28}
+    assert fitted(50) == {"first": 8, "text": 20, "label": 18}
+    assert fitted(30) == {"first": 8, "label": 20}
+
+
 def test_a_query_is_told_by_its_first_columns(trace: MakeTrace) -> None:
     opened = trace(kernel=KERNELS, kernel_name=NAMES)
     shown = table(opened.query("kernel_summary"), View())
