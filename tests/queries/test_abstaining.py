@@ -149,7 +149,7 @@ _NAMES = """
     finding_blocking_launches finding_doubles finding_optimizer _wider_type _slow_kernel
     _failed_call finding_alignment active_threads _sampled_code _compile_range finding_compiling
     finding_half_cores finding_copy_kernels finding_float_attention finding_depthwise
-    finding_small_blocks _managed_memory
+    finding_small_blocks _managed_memory _call_outside
 """
 _EMPTY = set(_NAMES.split())
 
