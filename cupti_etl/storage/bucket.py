@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.errors import TraceError, UsageError, why
 
 if TYPE_CHECKING:
     import duckdb
@@ -254,7 +254,7 @@ def _azure(fs: Any) -> fs.FileSystem:
 
 def reason(error: BaseException) -> str:
     """Why something failed, as far as a service says so in one line."""
-    text = (str(error).splitlines() or [type(error).__name__])[0]
+    text = why(error)
     said = re.search(
         r"(?:Message: |operation: )(?!Unable to parse)(.*?)(?: \(Request ID|;|$)", text
     )

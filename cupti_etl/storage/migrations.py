@@ -26,7 +26,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import template_to_file
 
 import cupti_etl
-from cupti_etl.errors import SchemaError, TraceError
+from cupti_etl.errors import SchemaError, TraceError, why
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.schema.dialect import DuckDBDialect
 from cupti_etl.schema.revisions import STORAGE_VERSION, TABLE, migrations_path, schema_version
@@ -189,7 +189,7 @@ def _transaction(path: Path, settings: dict[str, str]) -> Iterator[sa.Connection
             yield connection
     except (sa.exc.DBAPIError, duckdb.Error) as error:
         cause = error.orig if isinstance(error, sa.exc.DBAPIError) else error
-        reason = str(cause).splitlines()[0]
+        reason = why(cause or error)
         if is_new:
             raise not_written(path, reason) from error
         raise TraceError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cupti_etl.errors import TraceError, UsageError
+from cupti_etl.errors import TraceError, UsageError, why
 from cupti_etl.schema import revisions
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.spec import NAME
@@ -329,7 +329,7 @@ def _attach(con: duckdb.DuckDBPyConnection, path: Path, place: Path, database: s
         rows = con.execute(f"SELECT version_num FROM {database}.{revisions.TABLE}").fetchall()
     except duckdb.Error as error:
         raise TraceError(
-            f"{path} cannot be opened: {str(error).splitlines()[0]}",
+            f"{path} cannot be opened: {why(error)}",
             "make sure that it is whole and that no program has it open for writing",
         ) from error
     found_revisions = [str(revision or "") for (revision,) in rows]

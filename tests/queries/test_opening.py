@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from support.rights import without_reading_all
 from support.trace import MakeTrace, add_part, as_table, assert_rows, write_part, write_trace
 
 import cupti_etl
@@ -50,13 +51,10 @@ def test_a_path_that_is_no_trace(tmp_path: Path) -> None:
 def test_a_folder_that_may_not_be_read(tmp_path: Path, shut: str) -> None:
     path = write_trace(tmp_path / "run", kernel=TWO)
     (path / shut).chmod(0o000)
-    # Root reads everything, unless it gives that up.
-    drop = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
     asking = [sys.executable, "-m", "cupti_etl", "query", "kernel_summary", "run"]
     done = subprocess.run(
-        [*(drop if os.geteuid() == 0 else ()), *asking],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        without_reading_all(asking), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     (path / shut).chmod(0o700)
     assert done.returncode == 1
     assert done.stderr.splitlines() == [
