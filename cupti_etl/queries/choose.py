@@ -275,7 +275,8 @@ def _steps(
     last = max(row["step"] for row in rows)
     if not chosen:
         raise UsageError(
-            f"the trace has no step {text}", f"its steps are 0-{last}" if last else "it has 0"
+            f"the trace has no step {text}",
+            f"its steps are 0-{last}" if last else "its only step is 0",
         )
     first, end = min(row["step"] for row in chosen), max(row["step"] for row in chosen)
     which = f"step {first}" if first == end else f"steps {first}-{end}"

@@ -156,8 +156,9 @@ def test_steps(trace) -> None:
             assert numbers == [0, 1]
         with whole.scope(steps="all") as part:
             assert part.says == ""
-        with pytest.raises(UsageError, match="the trace has no step 7"):
+        with pytest.raises(UsageError, match="the trace has no step 7") as raised:
             whole.scope(steps="7-9")
+        assert raised.value.hint == "its steps are 0-1"
         with pytest.raises(UsageError, match="steps 3-1 end before they begin") as raised:
             whole.scope(steps="3-1")
         assert raised.value.hint == "--steps 1-3"

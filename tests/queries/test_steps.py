@@ -7,6 +7,7 @@ from support.loops import CALL, KERNEL, launched, ranges
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.api import Trace
+from cupti_etl.errors import UsageError
 
 
 def names(opened: Trace) -> list[str]:
@@ -38,6 +39,9 @@ def test_the_step_of_a_profiler_comes_before_frames_operators_and_layers(trace: 
         0    nvtx   ProfilerStep#6 32       335    1
         """,
     )
+    with pytest.raises(UsageError, match="the trace has no step 6") as raised:
+        opened.scope(steps=6)
+    assert raised.value.hint == "its only step is 0"
 
 
 @pytest.mark.parametrize(
