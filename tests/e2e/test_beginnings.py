@@ -75,7 +75,7 @@ sys.exit(os.waitstatus_to_exitcode(os.wait()[1]))
 def test_exec_after_cuda(capturer: Capturer, fakes: Fakes) -> None:
     """Two images in one process: the first ends at once, without an orderly end."""
     again = shlex.join(fakes.program(launches=20))
-    text = f"cuda(); launch(10); time.sleep(1); os.execvp('sh', ['sh', '-c', {again!r}])"
+    text = f"cuda(); launch(10); flushed(); os.execvp('sh', ['sh', '-c', {again!r}])"
     capture = capturer.run(options=["--flush-ms", "20"], command=script(text))
     assert capture.status == 0, capture.stderr
     assert capture.count("kernel") == 30
@@ -90,7 +90,7 @@ def test_exec_after_cuda(capturer: Capturer, fakes: Fakes) -> None:
 def test_exec_is_seen_at_once(capturer: Capturer, closes: bool) -> None:
     """What runs on as another image, without CUDA, does not keep the first one open."""
     close = "os.closerange(3, 4096); time.sleep(0.2)" if closes else "pass"
-    text = f"cuda(); launch(10); time.sleep(1); {close}; os.execvp('sleep', ['sleep', '3'])"
+    text = f"cuda(); launch(10); flushed(); {close}; os.execvp('sleep', ['sleep', '3'])"
     capture = capturer.run(options=["--flush-ms", "20"], command=script(text))
     (process,) = capture.rows("process")
     (whole,) = capture.rows("capture")

@@ -90,7 +90,7 @@ def test_programs_come_and_go(node: Node) -> None:
     assert node.run(node.fakes.program(launches=30)) == 0
     with node.daemon() as process:
         assert node.run(node.fakes.program(launches=30)) == 0
-        assert node.run(script("cuda(); launch(5); time.sleep(0.5); os.kill(os.getpid(), 9)")) == -9
+        assert node.run(script("cuda(); launch(5); flushed(); os.kill(os.getpid(), 9)")) == -9
         assert node.run(node.fakes.program(launches=20)) == 0
         (trace,) = node.traces()
         wait_until(lambda: table(trace, "process").num_rows == 3 and ended(trace)())
@@ -148,7 +148,7 @@ def test_one_daemon_at_a_socket_and_one_after_another_was_killed(node: Node) -> 
 def test_a_flight_recorder(node: Node) -> None:
     with node.daemon("--flight-recorder", "1h", "--flight-after", "0") as process:
         assert node.run(node.fakes.program(launches=30)) == 0
-        assert node.run(script("cuda(); launch(5); time.sleep(0.5); os.kill(os.getpid(), 9)")) == -9
+        assert node.run(script("cuda(); launch(5); flushed(); os.kill(os.getpid(), 9)")) == -9
         (folder,) = node.traces()
         wait_until(lambda: list(folder.glob("001-exit/capture/*.parquet")))
         said = node.end(process)

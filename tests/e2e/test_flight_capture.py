@@ -88,7 +88,7 @@ def test_exit_status(capturer: Capturer) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_program_that_is_killed(capturer: Capturer, number: int) -> None:
     """By itself, once all that it did has been flushed."""
-    text = f"cuda(); launch(20); time.sleep(0.5); os.kill(os.getpid(), {number})"
+    text = f"cuda(); launch(20); flushed(); os.kill(os.getpid(), {number})"
     capture = capturer.run(options=FLIGHT, command=script(text))
     assert capture.status == 128 + number
     (trace,) = traces(capture)

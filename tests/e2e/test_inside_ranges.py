@@ -204,17 +204,16 @@ with run.trace.scope(range="never") as part:
 
 def test_of_a_killed_program_the_open_ranges_are_there(inside: Inside) -> None:
     text = """
-import time
 driver.cuInit(0)
 run = capture("run", flush_ms=5).start()
 with cupti_etl.range("open"):
     launch(3)
-    time.sleep(1)
+    flushed()
     os.kill(os.getpid(), 9)
 """
     inside(text, status=-9)
     trace = inside.trace("run")
-    wait_until(lambda: [row["end_ns"] for row in trace.rows("capture")] != [None])
+    wait_until(lambda: [row["end_ns"] is not None for row in trace.rows("capture")] == [True])
     assert [(row["event"], row["name"]) for row in trace.rows("marker")] == [("start", "open")]
     assert trace.losses()["incomplete"][0]["records"] == 1
 

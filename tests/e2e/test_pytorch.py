@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from support.captures import Capture, Capturer
 from support.fakes import CUPTI_13
+from support.flushed import FLUSHED
 
 import cupti_etl
 from cupti_etl.capture.launcher import target_environment
@@ -355,7 +356,7 @@ def test_workers_run_on_and_record_what_they_launch(
     programs: Programs, tmp_path: Path, start: str
 ) -> None:
     script = tmp_path / "workers.py"
-    script.write_text(f"""
+    script.write_text(f"""{FLUSHED}
 import ctypes, multiprocessing, sys, time
 def launch():
     driver = ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
@@ -367,7 +368,7 @@ def work(number):
     else:
         launch()
         torch.run("aten::mm", launch)
-        time.sleep(0.3)  # a worker ends by _exit, and what was not flushed is lost
+        flushed()  # a worker ends by _exit
     return number
 if __name__ == "__main__":
     import torch

@@ -118,5 +118,7 @@ FAKE_EXPORT int fakeClientState(struct fake_client_state *state);
 /* Of it, too: from now on no buffer is handed over, and none is halfway.  A program that kills
  * itself would else do so between the log of a buffer and its callback, now and then. */
 FAKE_EXPORT int fakeEndDeliveries(void);
+/* Of it, too: waits until all that the program has done was flushed by the client's thread. */
+FAKE_EXPORT int fakeAwaitFlush(void);
 
 #endif

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 
-_PRELUDE = """
+from support.flushed import FLUSHED
+
+_PRELUDE = f"""{FLUSHED}
 import ctypes, os, sys, time
 from pathlib import Path
 
@@ -27,5 +29,5 @@ def wait_for(path):
 
 
 def script(text: str) -> list[str]:
-    """The command line of a program that has ``cuda``, ``launch`` and ``wait_for``."""
+    """The command line of a program that has ``cuda``, ``launch``, ``flushed`` and ``wait_for``."""
     return [sys.executable, "-c", _PRELUDE + text]

@@ -11,10 +11,11 @@ from typing import Any
 
 from support.captures import PACKAGES, Capture
 from support.fakes import CUPTI_13, Fakes
+from support.flushed import FLUSHED
 
 # Before what a test adds: ``capture`` with the fake CUPTI, ``launch`` makes kernels, ``tell``
 # what is to be looked at here.
-_PRELUDE = """
+_PRELUDE = f"""{FLUSHED}
 import ctypes, functools, json, os, sys, time, warnings
 import cupti_etl
 driver = ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
