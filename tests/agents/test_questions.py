@@ -23,7 +23,7 @@ QUESTIONS: list[tuple[str, str, str, dict[str, Any], list[str]]] = [
      [r"0\.2 % \| 14\.4 ms"]),
     ("How busy is it after the warm-up?", "demo", "run_query",
      {"name": "busy_breakdown", "scope": {"steps": "steady"}}, [r"6\.4 %.*93\.5 %"]),
-    ("Why is it idle?", "demo", "run_query", {"name": "idle_summary"}, [r"host \| 5\.59 s"]),
+    ("Why is it idle?", "demo", "run_query", {"name": "idle_summary"}, [r"host \| 5\.58 s"]),
     ("Where is the longest gap?", "demo", "run_query",
      {"name": "gpu_gaps", "parameters": {"min_ns": 1_000_000_000}}, [r"\+372\.716 ms.*4\.41 s"]),
     ("Which step is the slowest?", "demo", "run_query",

@@ -211,3 +211,54 @@ def test_what_is_loaded_late_in_a_gap_is_not_said_twice(trace: MakeTrace) -> Non
         opened.query("finding_late_loading"),
         'saved_ns culprit kernel\n499000 "once, by a launch of" b',
     )
+
+
+@pytest.mark.parametrize("way", ["operator", "sql"])
+def test_captures_of_graphs_are_loading(trace: MakeTrace, way: str) -> None:
+    # What is launched in them does not run.  A capture lasts from its begin to the next end of its
+    # thread; of two at a time the inner one, of one that another thread ends none.
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns  name correlation_id
+            1          0         100000   200000  a    1
+            1          0         900000   1000000 a    9
+        """,
+        api_call="""
+            process_id thread_id domain  name                        correlation_id start_ns end_ns
+            1          5         runtime cudaLaunchKernel            1              90000    95000
+            1          5         runtime cudaStreamBeginCapture      2              300000   310000
+            1          5         driver  cuStreamBeginCapture        3              302000   308000
+            1          5         runtime cudaLaunchKernel            4              400000   405000
+            1          5         driver  cuLaunchKernel              5              401000   404000
+            1          6         runtime cudaLaunchKernel            6              410000   415000
+            1          5         runtime cudaGraphLaunch             7              420000   425000
+            1          5         runtime cudaStreamEndCapture        8              500000   520000
+            1          5         runtime cudaLaunchKernel            9              880000   890000
+            1          7         runtime cudaStreamBeginCapture      10             600000   610000
+            1          8         runtime cudaStreamEndCapture        11             700000   710000
+            1          8         runtime cudaStreamIsCapturing       12             720000   720500
+        """,
+    )
+    if way == "sql":
+        by_sql(opened)
+    assert_rows(
+        opened.sql("FROM _graph_capture"),
+        "thread_id start_ns end_ns launches\n5 308000 500000 2",
+    )
+    assert_rows(
+        opened.query("gap_attribution", min_ns=1),
+        """
+        gap_ns loading_ns launching_ns other_cuda_ns queued_ns outside_ns
+        700000 192000     10000        48500         10000     439500
+        """,
+    )
+    assert_rows(
+        opened.query("finding_loading"), 'saved_ns culprit kernel\n192000 "most of it before" a'
+    )
+    assert_rows(
+        [row for row in opened.query("run_summary") if row["section"] == "graphs"],
+        """
+        subject  value unit     detail
+        captured 2     launches "in 1 capture of 0.2 ms in all; they run when the graph is launched"
+        """,
+    )

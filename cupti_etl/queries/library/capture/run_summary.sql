@@ -13,7 +13,7 @@
 -- alias: summary
 -- scope: steady
 -- columns:
---   section VARCHAR: run, process, gpu, kernels, copies or errors.
+--   section VARCHAR: run, process, gpu, kernels, graphs, copies or errors.
 --   subject VARCHAR: What the value is of.
 --   value DOUBLE: The number; NULL for a fact in words.
 --   unit VARCHAR: Its unit.
@@ -85,6 +85,14 @@ FROM (
                   format(' % of all, {:,} call{}', calls,
                          CASE calls WHEN 1 THEN '' ELSE 's' END)), demangled
     FROM (FROM kernel_summary ORDER BY total_ns DESC, demangled LIMIT 5)
+    UNION ALL
+    -- Who profiled a capture sees few kernels, and no reason.
+    SELECT 6.5, 0, 'graphs', 'captured', sum(launches)::DOUBLE, 'launches',
+           format('in {:,} capture{} of {:,.1f} ms in all; they run when the graph is launched',
+                  count(*), CASE count(*) WHEN 1 THEN '' ELSE 's' END,
+                  sum(end_ns - start_ns) / 1e6), NULL
+    FROM _graph_capture
+    HAVING count(*) > 0
     UNION ALL
     SELECT 7, -sum(bytes)::DOUBLE, 'copies', copy_kind, sum(bytes)::DOUBLE, 'bytes',
            concat_ws(', ', format('{:,} {}', TRY_CAST(sum(copies) AS BIGINT),

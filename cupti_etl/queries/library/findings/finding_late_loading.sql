@@ -1,11 +1,12 @@
--- What compiling and loading code costs after the start.
+-- What compiling and loading code, and capturing graphs, costs after the start.
 --
 -- computed: late_ns of jit_module_load, of the process with most of it and of its source with most
 --   of it: a call that loads contains the compilation that it causes, so sources are not added. Of
 --   a trace with fewer than 20 kernels all is start.
--- finding: code is compiled or loaded after the start (measured)
+-- finding: code is compiled or loaded, or graphs captured, after the start (measured)
 -- advice: load and compile before the loop (CUDA_MODULE_LOADING=EAGER, of AMD
---   HIP_ENABLE_DEFERRED_LOADING=0, a warm-up step), and make plans of cuFFT, which load code, once
+--   HIP_ENABLE_DEFERRED_LOADING=0, a warm-up step), capture graphs there, and make plans of
+--   cuFFT, which load code, once
 -- shown: jit_module_load
 -- label: kernel = kernel(kernel)
 WITH names AS (

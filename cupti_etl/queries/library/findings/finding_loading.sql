@@ -1,4 +1,4 @@
--- How long each GPU was idle, at the start, while code was loaded or compiled.
+-- How long each GPU was idle, at the start, while code was loaded or compiled, or a graph captured.
 --
 -- computed: loading_ns of gap_attribution, in gaps that began before the first tenth of the trace's
 --   GPU work was over, without what began later in the gap in which that was: what is later is in
@@ -8,7 +8,7 @@
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap
 -- lookup: kernel
--- finding: idle while code is loaded at the start (measured)
+-- finding: idle while code is loaded or graphs are captured at the start (measured)
 -- advice: it happens once: measure after a warm-up, or load before the first work
 --   (CUDA_MODULE_LOADING=EAGER, of AMD HIP_ENABLE_DEFERRED_LOADING=0)
 -- shown: jit_module_load

@@ -1,11 +1,12 @@
--- Each stretch in which code was compiled, loaded or set up.
+-- Each stretch in which code was compiled, loaded or set up, or a CUDA graph captured.
 --
 -- computed: Rows of jit, and of _host_span those of its class loading. Late is what began after the
 --   first tenth of the trace's GPU work.
 -- lookup: kernel
 -- columns:
---   source VARCHAR: jit, overhead, api_call or first_launch.
---   name VARCHAR: Step, kind of overhead, function, or mangled name of the kernel launched.
+--   source VARCHAR: jit, overhead, api_call, first_launch or graph_capture.
+--   name VARCHAR: Step, kind of overhead, function, mangled name of the kernel launched, or graph
+--     capture.
 --   process_id, start_ns, end_ns of _host_span
 --   is_late BOOLEAN: Whether it was late; NULL if there were no kernels.
 WITH steady AS (

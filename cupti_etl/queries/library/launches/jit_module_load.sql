@@ -1,16 +1,17 @@
--- Time in which code was compiled, loaded or set up, and whether that went on after the start.
+-- Time in which code was compiled or loaded, or a CUDA graph captured; how much after the start.
 --
 -- computed: Rows of jit, of overhead (compiler, module and lazy function loading; libraries that
---   are opened), API calls that load or link code, and launches that loaded their kernel
---   (_code_load), by source and name. Times are sums; a launch contains the calls that load, and
---   these the overhead that they cause. Late is what began after the first tenth of the trace's GPU
---   work.
+--   are opened), API calls that load or link code, launches that loaded their kernel, and captures
+--   of graphs (_code_load), by source and name. Times are sums; a launch contains the calls that
+--   load, and these the overhead that they cause. Late is what began after the first tenth of the
+--   trace's GPU work.
 -- limits: What was not recorded is not seen: overhead and jit are not among the kinds that a
 --   capture records by default.
 -- label: name = kernel(name)
 -- columns:
---   source VARCHAR: jit, overhead, api_call or first_launch.
---   name VARCHAR: Step, kind of overhead, function, or mangled name of the kernel launched.
+--   source VARCHAR: jit, overhead, api_call, first_launch or graph_capture.
+--   name VARCHAR: Step, kind of overhead, function, mangled name of the kernel launched, or graph
+--     capture.
 --   count BIGINT [events]: How many began and ended at known times.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   max_ns BIGINT [ns]: Longest.

@@ -36,7 +36,7 @@
 --   idle_waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
 --   idle_other_cuda_ns BIGINT [ns]: The host was in another CUDA call.
 --   idle_queued_ns BIGINT [ns]: Work was launched and did not begin.
---   idle_loading_ns BIGINT [ns]: Code was loaded or compiled, as it is without a profiler.
+--   idle_loading_ns BIGINT [ns]: Code was loaded or compiled, or a graph captured.
 --   idle_profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
 --   idle_unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
 --   idle_edge_ns BIGINT [ns]: Gaps that the begin or end of the step cuts.

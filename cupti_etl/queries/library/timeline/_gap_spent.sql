@@ -9,7 +9,8 @@
 --   split_ns BIGINT [epoch ns]: When the call had returned, in the gap; its start if not known.
 --   is_known BOOLEAN: Whether the call was recorded.
 --   profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
---   loading_ns BIGINT [ns]: Code was loaded or compiled, as it is without a profiler.
+--   loading_ns BIGINT [ns]: Code was loaded or compiled, or a graph captured, as it is
+--     without a profiler.
 --   waiting_ns BIGINT [ns]: The host synchronized, or waited for a copy or a full queue.
 --   memory_ns BIGINT [ns]: The host was in another call that allocates, frees, copies or sets.
 --   launching_ns BIGINT [ns]: The host was in a launching call.

@@ -10,11 +10,12 @@
 --   space, is waiting, and the rest, which is the profiler's, profiler. A launch that loaded its
 --   kernel (_first_launch) is here once more, as loading. Loading are also calls that get the
 --   function of a kernel, where they take as long: with CUDA_MODULE_LOADING=LAZY they load it
---   (CUDA C++ Programming Guide, "Lazy Loading").
+--   (CUDA C++ Programming Guide, "Lazy Loading"), and captures of graphs (_graph_capture), which
+--   are made once, too, and whatever is launched in them waits for nothing and runs later.
 -- columns:
---   source VARCHAR: api_call, overhead or first_launch.
+--   source VARCHAR: api_call, overhead, first_launch or graph_capture.
 --   class INTEGER: 0 profiler, 1 loading, 2 waiting, 3 memory, 4 launching, 5 other.
---   name VARCHAR: Function, kind of overhead, or mangled name of the kernel.
+--   name VARCHAR: Function, kind of overhead, mangled name of the kernel, or graph capture.
 --   process_id BIGINT: The process.
 --   thread_id INTEGER: The thread.
 --   correlation_id BIGINT: Number of the call; NULL of others.
@@ -62,3 +63,6 @@ WHERE overhead_kind IS DISTINCT FROM 'unknown'
 UNION ALL
 SELECT 'first_launch', 1, name, process_id, thread_id, NULL, start_ns, end_ns
 FROM _first_launch
+UNION ALL
+SELECT 'graph_capture', 1, 'graph capture', process_id, thread_id, NULL, start_ns, end_ns
+FROM _graph_capture
