@@ -6,9 +6,10 @@ import re
 
 from cupti_etl.progress import printable
 
-# Markdown can hold HTML: what would begin an element that does something, or end one.  It has an
-# attribute or is one of these; others are arguments of templates, and stay as they are.
-_ELEMENT = r"<(?=[/!?]|[^<>]*=|(?:script|style|title|textarea|template|noscript|xmp|plaintext)\b)"
+# Markdown can hold HTML: what would begin an element that does something, or end one.  Its name
+# begins with a letter, and it has an attribute or is one of these; others are arguments of
+# templates, and stay as they are.
+_ELEMENT = r"<(?=[/!?]|[a-z][^<>]*=|(?:script|style|title|textarea|template|noscript|xmp|plaintext)\b)"
 # Then a link's address, and the end of a cell.
 _MARKUP = re.compile(rf"{_ELEMENT}|(?<=\])\(|[\\|]", re.IGNORECASE)
 

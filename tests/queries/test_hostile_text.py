@@ -217,6 +217,7 @@ def test_what_is_not_to_be_seen_is_escaped(text: str, shown: str) -> None:
 def test_marks_of_markdown_and_html() -> None:
     assert markdown_text("a|b\nc") == r"a\|b c"
     assert markdown_text("f<float>, a < b, [x](y)") == r"f<float>, a < b, [x]\(y)"
+    assert markdown_text("DtoD <= 4 KiB, <i a=b>") == r"DtoD <= 4 KiB, \<i a=b>"
     assert markdown_text("<Script>a</Script><x onclick=a>") == (
         r"\<Script>a\</Script>\<x onclick=a>"
     )
