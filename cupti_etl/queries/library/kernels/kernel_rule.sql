@@ -32,138 +32,121 @@
 --   aligned_values INTEGER [values]: Of a matrix product or convolution with tensor cores that says
 --     so (align1 and the like), how many neighbouring values of a matrix it can load at once.
 WITH rules AS (
-    SELECT row_number() OVER () AS place, category, part, within, unnest(words) AS word
+    SELECT row_number() OVER () AS place, category, part, within,
+           unnest(regexp_split_to_array(words, '\s+')) AS word
     FROM (VALUES
     -- Compilers name a kernel after all operators that it came from.
-    ('normalization', 'own', '^_triton_per_', ['norm']),
-    ('normalization', 'own', '^_triton_red_', ['norm']),
-    ('softmax', 'own', '^_triton_per_', ['softmax', 'cross_entropy', 'nll_loss']),
-    ('softmax', 'own', '^_triton_red_', ['softmax', 'cross_entropy', 'nll_loss']),
-    ('fused', 'own', '^_triton_', ['_triton_poi_', '_triton_red_', '_triton_per_', '_triton_for_',
-        '_triton_spl_', '_triton_unk_', '_triton_0d', '_triton_fused_']),
-    ('normalization', 'own', '^_kernel_cute_', ['norm']),
-    ('softmax', 'own', '^_kernel_cute_', ['softmax', 'cross_entropy', 'crossentropy']),
-    ('quantization', 'own', '^_kernel_cute_', ['quant']),
+    ('normalization', 'own', '^_triton_per_', 'norm'),
+    ('normalization', 'own', '^_triton_red_', 'norm'),
+    ('softmax', 'own', '^_triton_per_', 'softmax cross_entropy nll_loss'),
+    ('softmax', 'own', '^_triton_red_', 'softmax cross_entropy nll_loss'),
+    ('fused', 'own', '^_triton_', '_triton_poi_ _triton_red_ _triton_per_ _triton_for_
+        _triton_spl_ _triton_unk_ _triton_0d _triton_fused_'),
+    ('normalization', 'own', '^_kernel_cute_', 'norm'),
+    ('softmax', 'own', '^_kernel_cute_', 'softmax cross_entropy crossentropy'),
+    ('quantization', 'own', '^_kernel_cute_', 'quant'),
     -- Matrix products that send what they made, or multiply what they receive.
-    ('gemm', 'whole', 'gemm', ['gemm_all_reduce', 'gemm_allreduce', 'gemmallreduce', 'gemm_ar_',
-        'gemm_rs_', 'gemm_reduce_scatter', 'gemmreducescatter', '_ag_gemm', 'all_gather_gemm',
-        'allgather_gemm', 'allgathergemm']),
-    ('communication', 'whole', '', ['nccl', 'rccl', 'nvshmem', 'rocshmem', 'msccl', 'oneccl',
-        'deep_ep', 'deepep_', '_ep_internode', '_ep_intranode', 'pplx', '_mori_', 'epdispatch',
-        'epcombine', 'allreduce', 'all_reduce', 'cross_device_reduce', 'quickreduce',
-        'quick_reduce', 'allgather', 'all_gather', 'reducescatter', 'reduce_scatter', 'alltoall',
-        'all_to_all', 'all2all', '_a2a_', 'moea2a', 'sendrecv', 'send_recv', 'multimem',
-        'symmetric_memory', 'symm_mem', 'userbuffers', 'lamport', 'mnnvl', 'moe_comm', 'moecomm',
-        'put_signal', 'wait_signal']),
+    ('gemm', 'whole', 'gemm', 'gemm_all_reduce gemm_allreduce gemmallreduce gemm_ar_ gemm_rs_
+        gemm_reduce_scatter gemmreducescatter _ag_gemm all_gather_gemm allgather_gemm
+        allgathergemm'),
+    ('communication', 'whole', '', 'nccl rccl nvshmem rocshmem msccl oneccl deep_ep deepep_
+        _ep_internode _ep_intranode pplx _mori_ epdispatch epcombine allreduce all_reduce
+        cross_device_reduce quickreduce quick_reduce allgather all_gather reducescatter
+        reduce_scatter alltoall all_to_all all2all _a2a_ moea2a sendrecv send_recv multimem
+        symmetric_memory symm_mem userbuffers lamport mnnvl moe_comm moecomm put_signal
+        wait_signal'),
     -- The cache of keys and values, which is filled beside attention.
-    ('copy for cache', 'own', '', ['reshape_and_cache', 'concat_and_cache', 'append_paged',
-        'appendpaged', 'cache_kernel', 'copy_blocks', 'swap_blocks', 'gather_cache',
-        'set_kv_buffer', 'set_mla_kv', 'store_kv', 'storekv', 'kv_indices', 'kv_buffer',
-        'req_to_token', 'update_kv_cache', 'fill_kv_cache', 'cp_gather_']),
-    ('attention', 'own', '', ['attention', 'attn', 'fmha', 'mmha', 'mha_', '_mha', 'xqa', 'sdpa',
-        'flash_', 'flashatt', 'flashmla', 'flashdecod', 'withkvcache', 'withpagedkv',
-        'withraggedkv', 'mergestate', '_mla_', 'mla_', 'mqa_logits', '_pa_', 'pa_decode', 'pa_fwd',
-        '_fwd_kernel_stage', '_fwd_kernel_aligned', '_fwd_grouped_kernel', '^_fwd_kernel_$',
-        '^_fwd_kernel_0d', '^_bwd_kernel_$', '^_bwd_kernel_0d', 'bwd_kernel_dk_dv', 'bwd_kernel_dq',
-        'bwd_preprocess', '_decode_att', 'reduce_segments', 'flex_decoding', 'paged_decode',
-        'prefill', 'sage_fwd', 'sage_bwd']),
-    ('attention', 'whole', '', ['_flash_', 'flash_fwd', 'flash_bwd', 'pytorchmemeff']),
-    ('embedding', 'own', '', ['rotary', '_rope', 'rope_', 'applyrope', 'biasrope', 'normrope',
-        'qkrope', 'ropekernel', 'ropequant', 'kn_entry_']),
-    ('gemm', 'own', '', ['wgrad_gemm', 'dgrad_gemm', 'gemm_conv1d']),
-    ('convolution', 'own', '', ['conv1d', 'conv2d', 'conv3d', 'convolution', 'convolve', '_conv_',
-        'conv_', 'asmconv', 'openconv', 'winograd', 'wgrad', 'dgrad', 'fprop', 'im2col', 'col2im',
-        'im2d2col', 'col2im2d', 'scudnn_', 'hcudnn_', 'igemm_fwd', 'igemm_bwd', 'igemm_wrw',
-        'implicit_gemm', 'conv_depthwise', 'flip_filter', 'cudnn_infer_', 'cudnn_train_']),
-    ('convolution', 'whole', '', ['cask_cudnn', 'cask_5x_cudnn', 'cask_plugin_cudnn', 'cudnn_cnn',
-        'cudnn_winograd', 'cudnn_gemm_compute']),
-    ('recurrent', 'own', '', ['rnn', '_gru_', 'gru_', 'lstm', 'selective_scan', 'selective_state',
-        'mamba', '_ssd_', '_ssm', 'chunk_scan', 'chunk_state', 'chunk_cumsum', 'bmm_chunk',
-        'state_passing', 'gated_delta', 'delta_rule', 'fused_recurrent', 'chunk_fwd', 'chunk_bwd',
-        'recompute_w_u', 'solve_tril', 'chunk_local', 'wkv']),
-    ('gemm', 'own', 'moe', ['fused_moe_kernel', 'gemm', 'moe_wna16', 'ck_moe', 'fmoe_', '_fmoe',
-        'marlin', 'moe_stage', 'moe_mm', 'moe_mxfp', 'moe_fp']),
-    ('gemm', 'own', 'expert', ['gemm']),
+    ('copy for cache', 'own', '', 'reshape_and_cache concat_and_cache append_paged appendpaged
+        cache_kernel copy_blocks swap_blocks gather_cache set_kv_buffer set_mla_kv store_kv
+        storekv kv_indices kv_buffer req_to_token update_kv_cache fill_kv_cache cp_gather_'),
+    ('attention', 'own', '', 'attention attn fmha mmha mha_ _mha xqa sdpa flash_ flashatt
+        flashmla flashdecod withkvcache withpagedkv withraggedkv mergestate _mla_ mla_ mqa_logits
+        _pa_ pa_decode pa_fwd _fwd_kernel_stage _fwd_kernel_aligned _fwd_grouped_kernel
+        ^_fwd_kernel_$ ^_fwd_kernel_0d ^_bwd_kernel_$ ^_bwd_kernel_0d bwd_kernel_dk_dv
+        bwd_kernel_dq bwd_preprocess _decode_att reduce_segments flex_decoding paged_decode
+        prefill sage_fwd sage_bwd'),
+    ('attention', 'whole', '', '_flash_ flash_fwd flash_bwd pytorchmemeff'),
+    ('embedding', 'own', '', 'rotary _rope rope_ applyrope biasrope normrope qkrope ropekernel
+        ropequant kn_entry_'),
+    ('gemm', 'own', '', 'wgrad_gemm dgrad_gemm gemm_conv1d'),
+    ('convolution', 'own', '', 'conv1d conv2d conv3d convolution convolve _conv_ conv_ asmconv
+        openconv winograd wgrad dgrad fprop im2col col2im im2d2col col2im2d scudnn_ hcudnn_
+        igemm_fwd igemm_bwd igemm_wrw implicit_gemm conv_depthwise flip_filter cudnn_infer_
+        cudnn_train_'),
+    ('convolution', 'whole', '', 'cask_cudnn cask_5x_cudnn cask_plugin_cudnn cudnn_cnn
+        cudnn_winograd cudnn_gemm_compute'),
+    ('recurrent', 'own', '', 'rnn _gru_ gru_ lstm selective_scan selective_state mamba _ssd_ _ssm
+        chunk_scan chunk_state chunk_cumsum bmm_chunk state_passing gated_delta delta_rule
+        fused_recurrent chunk_fwd chunk_bwd recompute_w_u solve_tril chunk_local wkv'),
+    ('gemm', 'own', 'moe', 'fused_moe_kernel gemm moe_wna16 ck_moe fmoe_ _fmoe marlin moe_stage
+        moe_mm moe_mxfp moe_fp'),
+    ('gemm', 'own', 'expert', 'gemm'),
     -- Adapters of low rank.
-    ('gemm', 'own', '', ['lora_expand', 'lora_shrink', 'sgmv', 'bgmv']),
-    ('routing', 'own', '', ['routing', 'topkgating', 'topk_gating', 'moealign', 'moe_align',
-        'moe_sum', 'moesum', 'moesort', 'moe_sort', 'moe_permut', 'moe_unpermut', 'moe_fused_gate',
-        'grouped_topk', 'groupedtopk', 'topk_softmax', 'topksoftmax', 'topk_sigmoid',
-        'topk_forward', 'topk_backward', 'get_dispatch_layout', 'expandinputrows',
-        'expand_input_rows', 'finalizemoe', 'finalize_moe', 'finalize_matmul_scatter', 'expert',
-        'bitmatrix', 'ep_scatter', 'ep_gather', 'row_id_map', 'unpermute', '^_permute_kernel_$',
-        '_permute_with_mask', 'sort_chunks', 'pre_reorder', 'post_reorder', 'moe']),
-    ('routing', 'whole', '', ['moe_dev_', 'moe_finalize']),
+    ('gemm', 'own', '', 'lora_expand lora_shrink sgmv bgmv'),
+    ('routing', 'own', '', 'routing topkgating topk_gating moealign moe_align moe_sum moesum
+        moesort moe_sort moe_permut moe_unpermut moe_fused_gate grouped_topk groupedtopk
+        topk_softmax topksoftmax topk_sigmoid topk_forward topk_backward get_dispatch_layout
+        expandinputrows expand_input_rows finalizemoe finalize_moe finalize_matmul_scatter expert
+        bitmatrix ep_scatter ep_gather row_id_map unpermute ^_permute_kernel_$ _permute_with_mask
+        sort_chunks pre_reorder post_reorder moe'),
+    ('routing', 'whole', '', 'moe_dev_ moe_finalize'),
     -- TensorRT's kernels have it in their names, whatever they do.
-    ('reduction', 'own', '', ['xmma_pooling']),
-    ('gemm', 'own', '', ['gemm', 'gemv', 'gemmk', 'matmul', 'nvjet', 'cublas', 'xmma', 'splitk',
-        'split_k', 'dot_kernel', 'cijk_', '_bmm_', '^_bmm', '_mm_', 'addmm', '_mm_kernel',
-        '_scaled_mm', 'int8_mm', 'fp8_mm', 'grouped_mm', '_gmm_', 'cutlass', 'wmma', 'mfma',
-        'wvsplit', 'llmm1', 'skinny', 'marlin', 'machete', '_awq_', 'gptq', 'exllama', 'w4a16',
-        'w8a8', 'w8a16', 'a8w8', 'a4w4', 'a16w', 'tinygemm', 'contraction', 'cutensor', 'trsm',
-        'syrk', 'spmm', 'spmv', 'cusparse', 'rocblas', 'hipblas', 'matvec', '_ger_']),
-    ('normalization', 'whole', '', ['layer_norm', 'layernorm', 'batch_norm', 'batchnorm',
-        'rms_norm', 'rmsnorm', 'group_norm', 'groupnorm', 'instance_norm', 'instancenorm',
-        'l2norm', 'qk_norm', 'qknorm', 'welford', '_bn_fw', '_bn_bw', '_bn_', 'gammabeta',
-        '_ln_fwd', '_ln_bwd', 'cucomputegradinput',
-        'rowwisemoments', 'computefusedparams', 'computeinternalgradients',
-        'computebackwardfusedparams']),
-    ('softmax', 'whole', '', ['softmax', 'cross_entropy', 'crossentropy', 'nll_loss', 'logsumexp']),
-    ('embedding', 'own', '', ['embedding', 'embed_', '_embs_', 'krn_partial', '_tbe_',
-        'compute_grad_weight']),
+    ('reduction', 'own', '', 'xmma_pooling'),
+    ('gemm', 'own', '', 'gemm gemv gemmk matmul nvjet cublas xmma splitk split_k dot_kernel cijk_
+        _bmm_ ^_bmm _mm_ addmm _mm_kernel _scaled_mm int8_mm fp8_mm grouped_mm _gmm_ cutlass wmma
+        mfma wvsplit llmm1 skinny marlin machete _awq_ gptq exllama w4a16 w8a8 w8a16 a8w8 a4w4
+        a16w tinygemm contraction cutensor trsm syrk spmm spmv cusparse rocblas hipblas matvec
+        _ger_'),
+    ('normalization', 'whole', '', 'layer_norm layernorm batch_norm batchnorm rms_norm rmsnorm
+        group_norm groupnorm instance_norm instancenorm l2norm qk_norm qknorm welford _bn_fw
+        _bn_bw _bn_ gammabeta _ln_fwd _ln_bwd cucomputegradinput rowwisemoments
+        computefusedparams computeinternalgradients computebackwardfusedparams'),
+    ('softmax', 'whole', '', 'softmax cross_entropy crossentropy nll_loss logsumexp'),
+    ('embedding', 'own', '', 'embedding embed_ _embs_ krn_partial _tbe_ compute_grad_weight'),
     -- What it is applied for need not be an optimizer.
-    ('copy', 'whole', 'multi_tensor_apply', ['_copy_', 'copyfunctor']),
-    ('optimizer', 'own', '', ['multi_tensor', 'multitensor', 'adam', '_sgd', 'sgd_', 'sgdkernel',
-        'optimizer', 'adagrad', '_lamb_', '_muon_', 'newton_schulz']),
-    ('elementwise', 'own', '', ['kernel_with_index', 'upsampl', 'downsampl', 'interpolat',
-        'grid_sampl', 'gridsampl']),
-    ('sampling', 'own', '', ['sampling', 'multinomial', 'gumbel', 'penalt', 'rejection_', 'top_p',
-        'topp', 'min_p_', 'renormprob', 'renorm_prob', 'eagle', 'bad_words', 'stop_words',
-        'bitmask']),
-    ('quantization', 'own', '', ['quantiz', 'quant_', '_quant', 'dequant', 'quantkernel',
-        'fp8rowwise', 'fp8_qparam', 'cast_fp8', 'castfp8', 'fp8_cast', 'to_fp8', 'to_fp4',
-        'scaled_fp8', 'cast_transpose', 'per_token_cast', 'per_block_cast', 'per_channel_cast',
-        'cast_back', 'mxfp8', 'mxfp4', 'nvfp4', 'cvt_fp', '_cvt_']),
-    ('quantization', 'whole', '', ['float_to_hfp8', 'hfp8_to_float']),
-    ('sort', 'own', '', ['sort', 'topk', 'top_k', 'radix', 'bitonic', 'merge_kernel']),
-    ('embedding', 'own', '', ['gather', 'scatter', 'index', 'indices', 'pooled_embs', 'bucketize',
-        'sparse_features', 'permute_2d', 'jagged', 'lookup', 'compute_position', 'alloc_extend',
-        'alloc_decode']),
-    ('fft', 'own', '', ['fft']),
+    ('copy', 'whole', 'multi_tensor_apply', '_copy_ copyfunctor'),
+    ('optimizer', 'own', '', 'multi_tensor multitensor adam _sgd sgd_ sgdkernel optimizer adagrad
+        _lamb_ _muon_ newton_schulz'),
+    ('elementwise', 'own', '', 'kernel_with_index upsampl downsampl interpolat grid_sampl
+        gridsampl'),
+    ('sampling', 'own', '', 'sampling multinomial gumbel penalt rejection_ top_p topp min_p_
+        renormprob renorm_prob eagle bad_words stop_words bitmask'),
+    ('quantization', 'own', '', 'quantiz quant_ _quant dequant quantkernel fp8rowwise fp8_qparam
+        cast_fp8 castfp8 fp8_cast to_fp8 to_fp4 scaled_fp8 cast_transpose per_token_cast
+        per_block_cast per_channel_cast cast_back mxfp8 mxfp4 nvfp4 cvt_fp _cvt_'),
+    ('quantization', 'whole', '', 'float_to_hfp8 hfp8_to_float'),
+    ('sort', 'own', '', 'sort topk top_k radix bitonic merge_kernel'),
+    ('embedding', 'own', '', 'gather scatter index indices pooled_embs bucketize sparse_features
+        permute_2d jagged lookup compute_position alloc_extend alloc_decode'),
+    ('fft', 'own', '', 'fft'),
     -- The state of a generator is an argument of kernels that draw numbers for something else.
-    ('random', 'own', '', ['curand', 'rocrand', 'philox', '^_gen_sequenced_', '^_generate_seed_',
-        '^_gen_sobol_']),
-    ('random', 'whole', '', ['dropout', 'rocrand_impl', 'distribution_', 'bernoulli', 'random']),
-    ('fused', 'own', '', ['_triton_', 'inductor', 'nvfuser', 'fusion', '_myl_', 'myelin', '_xla_',
-        '^_wrapped_', 'tvmgen', 'cudacodegen', 'fused']),
-    ('reduction', 'own', '', ['pool', 'reduc', 'scan', 'argmax', 'argmin', 'histogram', 'norm',
-        'cumsum', 'cumprod', '_sum_', 'mean_', 'moments', 'bincount', 'runlength', 'run_length',
-        'nonzero', 'flag_kernel', 'deviceselect', 'partition', 'compact', 'segment',
-        'asum', 'nrm2', '^_cleanup_$']),
+    ('random', 'own', '', 'curand rocrand philox ^_gen_sequenced_ ^_generate_seed_ ^_gen_sobol_'),
+    ('random', 'whole', '', 'dropout rocrand_impl distribution_ bernoulli random'),
+    ('fused', 'own', '', '_triton_ inductor nvfuser fusion _myl_ myelin _xla_ ^_wrapped_ tvmgen
+        cudacodegen fused'),
+    ('reduction', 'own', '', 'pool reduc scan argmax argmin histogram norm cumsum cumprod _sum_
+        mean_ moments bincount runlength run_length nonzero flag_kernel deviceselect partition
+        compact segment asum nrm2 ^_cleanup_$'),
     -- MIOpen's batched_transpose_32x32_half is around its convolutions alone.
-    ('copy for padding', 'own', '', ['nhwcaddpadding']),
-    ('copy for library', 'own', '', ['subtensorop', 'converttensor_kernel', 'scalepackedtensor',
-        'pgi_uacc_cuda_fill']),
-    ('copy for communication', 'own', '', ['chunk_cat', 'split_with_sizes', 'recat_copy']),
-    ('copy for layout', 'own', '', ['nchwtonhwc', 'nhwctonchw', 'nchw2nhwc', 'nhwc2nchw',
-        'tofoldednhwc', 'foldednhwcto', 'nchw2cnhw', 'cnhw2nchw']),
-    ('copy for layout', 'own', '^_batched_transpose_', ['_4x', '_16x', '_32x', '_64x', '_128x',
-        '_256x']),
-    ('copy', 'own', '', ['copy', 'transpos', 'permut', 'catarray', 'memcpy', 'memset', 'fill',
-        'concat', 'cat_', 'slice', 'stack', 'flip_cuda', 'flip_kernel', 'flip_apply', '_roll_',
-        'repeat', 'expand_kernel', 'compute_cuda_kernel', 'pad_', 'padding', 'tensor_transform',
-        'tensortransform', 'reformat', 'layout', 'convert', '_cast', 'typecast', 'float2half',
-        'half2float', 'unpack', 'pack_', 'arange', 'linspace', 'zero', 'strided', 'tril', 'triu',
-        'unfold', 'swizzle', 'shuffle', 'swapdimension']),
-    ('copy', 'whole', '', ['direct_copy', 'fillfunctor', 'copy_kernel', 'arange']),
-    ('elementwise', 'own', '', ['elementwise', 'pointwise', 'vectorized', 'axpy', 'activation',
-        'unrolled', 'act_and_mul', 'silu', 'gelu', 'relu', 'swiglu', 'sigmoid', 'tanh', 'clamp',
-        'bias', '_add_', 'add_', '_mul_', 'mul_', 'scal', 'where', 'compare', 'unary', 'binary',
-        'ternary', 'masked', 'modulat', 'addresidual', 'residualadd', 'residual_add',
-        'gateresidual', 'gate_residual', 'optensor', 'op_tensor', 'lerp', 'foreach',
-        'for_each', 'parallelfor', 'parallel_for', 'transform', 'map_', 'apply',
-        'activ', '_pow', '_exp', 'op1dtensor', 'op2dtensor', 'op3dtensor',
-        'op4dtensor', 'cupy_', 'eigenmetakernel'])
+    ('copy for padding', 'own', '', 'nhwcaddpadding'),
+    ('copy for library', 'own', '', 'subtensorop converttensor_kernel scalepackedtensor
+        pgi_uacc_cuda_fill'),
+    ('copy for communication', 'own', '', 'chunk_cat split_with_sizes recat_copy'),
+    ('copy for layout', 'own', '', 'nchwtonhwc nhwctonchw nchw2nhwc nhwc2nchw tofoldednhwc
+        foldednhwcto nchw2cnhw cnhw2nchw'),
+    ('copy for layout', 'own', '^_batched_transpose_', '_4x _16x _32x _64x _128x _256x'),
+    ('copy', 'own', '', 'copy transpos permut catarray memcpy memset fill concat cat_ slice stack
+        flip_cuda flip_kernel flip_apply _roll_ repeat expand_kernel compute_cuda_kernel pad_
+        padding tensor_transform tensortransform reformat layout convert _cast typecast
+        float2half half2float unpack pack_ arange linspace zero strided tril triu unfold swizzle
+        shuffle swapdimension'),
+    ('copy', 'whole', '', 'direct_copy fillfunctor copy_kernel arange'),
+    ('elementwise', 'own', '', 'elementwise pointwise vectorized axpy activation unrolled
+        act_and_mul silu gelu relu swiglu sigmoid tanh clamp bias _add_ add_ _mul_ mul_ scal
+        where compare unary binary ternary masked modulat addresidual residualadd residual_add
+        gateresidual gate_residual optensor op_tensor lerp foreach for_each parallelfor
+        parallel_for transform map_ apply activ _pow _exp op1dtensor op2dtensor op3dtensor
+        op4dtensor cupy_ eigenmetakernel')
     ) AS listed(category, part, within, words)
 ),
 names AS (

@@ -2,6 +2,7 @@
 --
 -- computed: _range_own, once more for the range that clearly waits for a range of autograd
 --   (_range_wait).
+-- requires: marker
 -- limits: As of range_gpu.
 -- columns:
 --   range_id, gpu, activities, gpu_ns of _range_own

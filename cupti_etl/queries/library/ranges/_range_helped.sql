@@ -1,6 +1,7 @@
 -- NVTX ranges that wait while another thread calls for them, and those around them.
 --
 -- computed: Ranges of _range_wait, and all around these.
+-- requires: marker
 -- materialized: Made once for an opened trace, as it goes through all ranges.
 -- limits: As of _range_wait.
 -- scope: whole

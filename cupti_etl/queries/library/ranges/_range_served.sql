@@ -2,6 +2,7 @@
 --
 -- computed: As _range_turn; outside ranges of its own the range of another thread that waits, if it
 --   is clear which.
+-- requires: marker
 -- limits: As of _range_wait.
 -- scope: whole
 -- columns:

@@ -3,6 +3,7 @@
 -- computed: Each start in marker with the first end after it that has its marker_id, in the same
 --   process. NCCL ends some of its own (ncclCommInitRankConfig) by an extension of NVTX of which
 --   CUPTI does not tell: without an end, they are left out if their thread began others later.
+-- requires: marker
 -- materialized: Made once for an opened trace, as every query about ranges reads it.
 -- limits: As of nvtx_range.
 -- scope: whole

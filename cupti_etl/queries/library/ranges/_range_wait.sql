@@ -9,6 +9,7 @@
 --   unless it is autograd's; one with ranges of its own that works beside any of several has none,
 --   either. Nodes of autograd on a thread that waits for one of autograd's are of the same backward
 --   pass: what it does in them does not count.
+-- requires: marker
 -- materialized: Made once for an opened trace, as it looks at all calls of several threads.
 -- limits: That a thread waits is found from time alone. Threads of autograd are known by the names
 --   of their ranges. A thread that works for two others, of which one has no ranges, is taken for

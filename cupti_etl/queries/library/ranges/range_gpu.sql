@@ -3,6 +3,7 @@
 -- computed: Activities whose launching call began in the range, on the range's thread or on one
 --   for which the range clearly waits (_range_wait). Exclusive is what no inner range, nor one of
 --   autograd, asked for. Times are sums of durations; activities that overlap each count in full.
+-- requires: marker
 -- materialized: Made once for an opened trace, as steps and projections read it.
 -- limits: A range that asked for nothing has no row; nor have activities whose call is not known.
 --   Where it is not clear who waits for a thread, what that asks for is no range's but its own.

@@ -1,6 +1,7 @@
 -- Outermost ranges of forward passes, of whomever: steps do not lie in them.
 --
 -- computed: Ranges with forward as a word of their names, outside of others such.
+-- requires: marker
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

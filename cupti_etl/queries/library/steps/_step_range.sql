@@ -14,6 +14,7 @@
 --   are copied ahead, from the first on the stream on which most of the work is that its own thread
 --   asked for. On a GPU for which other threads ask alone (DataParallel), its work is what was
 --   asked for since it began.
+-- requires: marker
 -- materialized: Made once for an opened trace, as steps and guesses read it.
 -- scope: whole
 -- columns:

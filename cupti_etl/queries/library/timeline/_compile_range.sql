@@ -3,6 +3,7 @@
 -- computed: Ranges of XLA's compiler (its autotuner's among them), of torch.compile
 --   (..., "(dynamo_timed)"), of nvFuser's, and frames of Dynamo and Triton that compile; the union
 --   for each process, whatever the thread.
+-- requires: marker
 -- materialized: Made once for an opened trace, as it goes through all ranges.
 -- limits: Names decide: without ranges of a compiler nothing is known of it.
 -- scope: whole

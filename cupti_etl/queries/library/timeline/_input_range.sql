@@ -5,6 +5,7 @@
 --   ranges called data loading, next batch, fetch or alike. Of threads that launch nothing none
 --   counts: workers load while others compute. The union for each process, without the time in
 --   which the host was in CUDA (_host_activity).
+-- requires: marker
 -- materialized: Made once for an opened trace, as it goes through all ranges.
 -- limits: Names decide; input that nobody marked is not seen.
 -- scope: whole
