@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from imports.conftest import Import, event, kineto
 from support.trace import assert_rows
 
+from cupti_etl.imports.kineto import reader
+from cupti_etl.imports.kineto.events import EventReader
 from cupti_etl.imports.source import ASKS
 from cupti_etl.queries.catalog import library
 
@@ -48,6 +51,19 @@ def test_the_only_device_of_rocm(
         ),
         f"device_id name kernels\n {devices}",
     )
+
+
+@pytest.mark.parametrize("ahead", ["", "last_"])
+def test_the_only_device_of_rocm_stands_behind_many_events(
+    tmp_path: Path, imported: Import, monkeypatch: pytest.MonkeyPatch, ahead: str
+) -> None:
+    # As in files that were written anew: what is said of devices comes when work was read.
+    monkeypatch.setattr(reader, "EventReader", partial(EventReader, rows=1, piece=64))
+    kernel = event("kernel", "k", 1e15, 10, 2, device=2, stream=0, correlation=1)
+    members = {f"{ahead}deviceProperties": [MI300], f"{ahead}roctracer_version": 4.1}
+    trace = imported(kineto(tmp_path / "a.json", kernel, NO_KERNEL, **members))
+    assert_rows(trace.sql("SELECT device_id FROM device"), "device_id\n 0")
+    assert_rows(trace.sql("SELECT device_id FROM kernel"), "device_id\n 0")
 
 
 KERNEL = event("kernel", "k", 1e15, 10, 1, device=1, stream=7, correlation=1)

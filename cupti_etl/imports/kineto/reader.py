@@ -249,16 +249,21 @@ class Kineto(Source):
             self.skipped.invalid(f"{kind}.dur", endless, "it is no length: these have no end")
         return events
 
+    @cached_property
+    def _members_ahead(self) -> dict[str, Any]:
+        """What stands beside the events, and behind them: for that, the file is read twice."""
+        ahead = EventReader(self.path, {"ph": "s ph"})
+        for _ in ahead.batches():
+            pass
+        return ahead.members
+
     def _find_base(self, middle: int) -> int:
-        """What to add to times.  It may stand behind the events: then they are read twice."""
+        """What to add to times."""
         if middle >= _ABSOLUTE_NS:
             return 0
         members = self._reader.members
         if "baseTimeNanoseconds" not in members:
-            ahead = EventReader(self.path, {"ph": "s ph"})
-            for _ in ahead.batches():
-                pass
-            members = ahead.members
+            members = self._members_ahead
         base = members.get("baseTimeNanoseconds", 0)
         if type(base) is not int or not 0 <= base < 1 << 62:
             raise ForeignError(
@@ -295,8 +300,11 @@ class Kineto(Source):
         It counts the processors of the host, too, and those GPUs that the process does not see.
         """
         head = self._reader.head or {}
-        properties = head.get("deviceProperties")
-        if not isinstance(properties, list) or not any(name.startswith(_ROCM) for name in head):
+        # All that describes the process stands together: before the events, or behind them.
+        members = head if "deviceProperties" in head else self._members_ahead
+        properties = members.get("deviceProperties")
+        is_rocm = any(name.startswith(_ROCM) for name in members)
+        if not isinstance(properties, list) or not is_rocm:
             return None
         numbers = [number_of(each.get("id")) for each in properties if isinstance(each, dict)]
         return numbers[0] if len(numbers) == 1 else None
