@@ -20,7 +20,14 @@ from cupti_etl.analysis.renames import ADDED_REMOVED, renamed
 from cupti_etl.analysis.spread import bootstrap, corrected, normal_p, over_runs
 from cupti_etl.analysis.step_parts import SUBJECT as STEP_PART
 from cupti_etl.analysis.step_parts import step_parts
-from cupti_etl.analysis.verdict import VERDICTS, doubted, judge_compute, judged, overall
+from cupti_etl.analysis.verdict import (
+    VERDICTS,
+    doubted,
+    doubted_waits,
+    judge_compute,
+    judged,
+    overall,
+)
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.choose import Scope
 from cupti_etl.queries.compare import Compared, Key, Run, compared
@@ -225,6 +232,8 @@ def diff_as_given(
     computed: dict[str, Work] = {}
     if not is_several:
         doubted(rows, parts, min_effect)
+        if any(row["subject"] == "kernel" and row["verdict"] in VERDICTS[:2] for row in rows):
+            doubted_waits(rows, _communicating(olds[0]), min_effect)
         computed = works(olds[0], news[0], (gpus[0][0], gpus[1][0]))
         judge_compute(parts, computed, smallest)
     verdict, why, note = overall(rows, parts, min_effect, (len(olds), len(news)), computed)
@@ -272,6 +281,15 @@ def comparable(traces: Sequence[Trace], scope: Scope) -> Scope:
 def _is_part(trace: Trace) -> bool:
     """Whether it is some of the time of a run, such as the steady state, and not all of it."""
     return trace.choice is not None and bool(trace.choice.windows)
+
+
+def _communicating(trace: Trace) -> set[str]:
+    """The demangled names of its kernels that communicate."""
+    mangled = {
+        row["mangled"] for row in trace.query("kernel_rule") if row["category"] == "communication"
+    }
+    readable = {row["mangled"]: row["demangled"] for row in trace.query("_readable_name")}
+    return {readable.get(name) or name for name in mangled}
 
 
 def _failed(runs: Sequence[Trace], side: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any
 
 from cupti_etl.analysis.gpu_work import SMALLEST, Work
@@ -71,6 +71,24 @@ def doubted(
             rest = beyond_idle(parts, row["name"])
             sign = 1 if row["verdict"] == "regress" else -1
             if rest is not None and sign * rest < min_effect:
+                row["verdict"] = "cannot tell"
+
+
+def doubted_waits(rows: Iterable[dict[str, Any]], waits: Set[str], min_effect: float) -> None:
+    """Take back verdicts on communication of one run a side that waiting explains.
+
+    A collective lasts from when its rank comes to when all are done: that is longer where another
+    rank is late.  What it takes by itself is in its fastest executions.
+
+    Args:
+        rows: of the comparison, judged.
+        waits: demangled names of the kernels that communicate.
+        min_effect: as of ``judged``.
+    """
+    for row in rows:
+        if row["demangled"] in waits and row["verdict"] in VERDICTS[:2]:
+            sign = 1 if row["verdict"] == "regress" else -1
+            if sign * ((row["least_ratio"] or 1) - 1) < min_effect:
                 row["verdict"] = "cannot tell"
 
 

@@ -78,7 +78,9 @@ totals AS (
            coalesce(sum(n) FILTER (WHERE side = 1), 0) / $after::DOUBLE AS after_calls,
            coalesce(sum(n * duration_ns) FILTER (WHERE side = 0), 0) / $before::DOUBLE
                AS before_ns,
-           coalesce(sum(n * duration_ns) FILTER (WHERE side = 1), 0) / $after::DOUBLE AS after_ns
+           coalesce(sum(n * duration_ns) FILTER (WHERE side = 1), 0) / $after::DOUBLE AS after_ns,
+           min(duration_ns) FILTER (WHERE side = 0) AS before_least_ns,
+           min(duration_ns) FILTER (WHERE side = 1) AS after_least_ns
     FROM sample
     GROUP BY subject, name, grid, block
 ),
@@ -113,7 +115,8 @@ SELECT subject, name, short, grid, block, before_calls, after_calls, before_ns, 
        CASE WHEN before_all = 0 THEN 0
             ELSE (after_calls - before_calls * after_all / before_all) * reference_ns END
            AS mix_effect_ns,
-       before_mean_ns, after_mean_ns, after_mean_ns / nullif(before_mean_ns, 0) AS ratio
+       before_mean_ns, after_mean_ns, after_mean_ns / nullif(before_mean_ns, 0) AS ratio,
+       after_least_ns / nullif(before_least_ns, 0)::DOUBLE AS least_ratio
 FROM means
 ORDER BY subject, abs(after_ns - pace * before_ns) DESC, name, grid, block
 """
