@@ -250,7 +250,7 @@ class Kineto(Source):
         return events
 
     @cached_property
-    def _members_ahead(self) -> dict[str, Any]:
+    def _whole_members(self) -> dict[str, Any]:
         """What stands beside the events, and behind them: for that, the file is read twice."""
         ahead = EventReader(self.path, {"ph": "s ph"})
         for _ in ahead.batches():
@@ -263,7 +263,7 @@ class Kineto(Source):
             return 0
         members = self._reader.members
         if "baseTimeNanoseconds" not in members:
-            members = self._members_ahead
+            members = self._whole_members
         base = members.get("baseTimeNanoseconds", 0)
         if type(base) is not int or not 0 <= base < 1 << 62:
             raise ForeignError(
@@ -301,7 +301,7 @@ class Kineto(Source):
         """
         head = self._reader.head or {}
         # All that describes the process stands together: before the events, or behind them.
-        members = head if "deviceProperties" in head else self._members_ahead
+        members = head if "deviceProperties" in head else self._whole_members
         properties = members.get("deviceProperties")
         is_rocm = any(name.startswith(_ROCM) for name in members)
         if not isinstance(properties, list) or not is_rocm:
