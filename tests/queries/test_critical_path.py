@@ -280,3 +280,37 @@ def test_a_launch_whose_start_is_not_known_leads_nowhere(trace: MakeTrace) -> No
         """,
     )
     assert list(opened.query("_host_path")) == []
+
+
+@pytest.mark.parametrize(
+    ("launched", "expected"),
+    [
+        # The GPU had b all along, which waits for another GPU, and needed nothing of the host's.
+        (60, "host 0\n compute 130\n idle 170"),
+        # What was launched in the gap only was not there before.
+        (105, "host 210\n compute 30\n idle 60"),
+    ],
+)
+def test_a_gpu_that_has_other_work_does_not_wait_for_the_host(
+    trace: MakeTrace, launched: int, expected: str
+) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id stream_id correlation_id start_ns end_ns name
+            1          0         7         1              0        100    a
+            1          0         7         2              280      300    b
+            1          0         8         3              210      220    late
+        """,
+        api_call=f"""
+            process_id domain  name             correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel 1              -20      -10
+            1          runtime cudaLaunchKernel 2              50       {launched}
+            1          runtime cudaLaunchKernel 3              200      210
+        """,
+    )
+    assert_rows(
+        opened.sql(
+            "SELECT class, total_ns FROM critical_path WHERE class IN ('host', 'compute', 'idle')"
+        ),
+        f"class total_ns\n {expected}",
+    )
