@@ -35,7 +35,7 @@ _DEVICES = """
            max_threads_per_block AS maxThreadsPerBlock,
            max_registers_per_block AS regsPerBlock,
            max_shared_per_block_bytes AS sharedMemPerBlock,
-           max_warps_per_multiprocessor * threads_per_warp AS maxThreadsPerMultiprocessor
+           max_warps_per_multiprocessor::BIGINT * threads_per_warp AS maxThreadsPerMultiprocessor
     FROM device
     WHERE device_id IS NOT NULL
     ORDER BY ALL

@@ -124,6 +124,13 @@ def test_gpus_of_several_processes_are_apart(tmp_path: Path) -> None:
     assert one["distributedInfo"] == {"rank": 1}
 
 
+def test_what_a_gpu_says_of_itself_may_be_large(tmp_path: Path) -> None:
+    device = "process_id device_id max_warps_per_multiprocessor threads_per_warp"
+    trace = write_trace(tmp_path / "run", device=f"{device}\n 1 0 881283404 69436557")
+    (gpu,) = exported(trace)["deviceProperties"]
+    assert gpu["maxThreadsPerMultiprocessor"] == 881283404 * 69436557
+
+
 def test_a_scope(tmp_path: Path) -> None:
     kernel = "process_id start_ns end_ns name\n 1 0 10 a\n 1 20 30 b\n 1 40 50 c"
     trace = write_trace(tmp_path / "run", process=PROCESS, kernel=kernel)
