@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from cupti_etl.commands._complete import files
-from cupti_etl.progress import say
+from cupti_etl.progress import Line, say
 from cupti_etl.render.help import Command
 from cupti_etl.render.output import Output, output_options
 
@@ -37,9 +37,16 @@ def command(folder: str, kernels: bool, output: Output) -> None:
     from cupti_etl.storage.bucket import as_path
 
     path = as_path(folder)
-    rows, why_not = catalogue(
-        path, lambda done, of, name: say(f"cupti-etl: reading {name}, {done + 1} of {of}")
-    )
+    line = Line()
+
+    def told(done: int, of: int, name: str) -> None:
+        text = f"cupti-etl: reading {name}, {done + 1} of {of}"
+        line.show(text) if line.is_on else say(text)
+
+    try:
+        rows, why_not = catalogue(path, told)
+    finally:
+        line.clear()
     if not rows.num_rows:
         say(f"cupti-etl: there is no trace below {path}")
     if why_not:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from support.on_terminal import OnTerminal
 from support.rights import without_reading_all
 from support.trace import as_table, write_part, write_trace
 
@@ -240,3 +241,16 @@ def test_a_folder_that_may_not_be_looked_into_is_passed_over(home: Path) -> None
     assert [line.partition(",")[0] for line in done.stdout.splitlines()] == [
         "run", '"first"', '"a/second"'
     ]  # fmt: skip
+
+
+def test_a_terminal_gets_one_line_of_what_is_read(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown = OnTerminal()
+    with monkeypatch.context() as inside:
+        inside.setattr(sys, "stderr", shown)
+        cli.main(["runs", str(home), "--format", "json"], standalone_mode=False)
+    text = shown.getvalue()
+    assert "reading first, 2 of 2" in text
+    assert "\n" not in text
+    assert text.endswith("\r\x1b[K")
