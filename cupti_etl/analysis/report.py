@@ -113,7 +113,7 @@ SECTIONS = (
     Asked("Copies", "memcpy_summary", none="no copies were recorded."),
     Asked("Managed memory that moved", "unified_memory_migration", none=""),
     Asked("Collective operations", "collective_bandwidth"),
-    Asked("What the run time hung on", "critical_path"),
+    Asked("What determined the run time", "critical_path"),
     Asked("Memory at its peak", "memory_peak_holders"),
     Asked("Memory that was not released", "memory_leaks", none="all memory was released."),
     Asked("What the hardware counters say of the kernels", "kernel_metrics"),

@@ -69,7 +69,7 @@ def test_a_report_of_a_profile_of_the_host_alone_says_what_to_do(
         title for why, some in report.empty.items() if "GPU activity" in why for title in some
     ]
     assert {"Why the GPUs were idle", "The longest gaps", "Time by NVTX range"} < set(titles)
-    assert {"Is it launch bound?", "What the run time hung on"} < set(titles)
+    assert {"Is it launch bound?", "What determined the run time"} < set(titles)
 
 
 def test_an_operator_may_have_other_words_for_what_is_a_number_of_kernels(

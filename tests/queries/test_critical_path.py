@@ -1,4 +1,4 @@
-"""What the run time hung on, and what beside it had slack."""
+"""What determined the run time, and what beside it had slack."""
 
 from __future__ import annotations
 

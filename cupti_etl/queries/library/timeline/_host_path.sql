@@ -1,4 +1,4 @@
--- When the run time hung on the host: stretches between two of the GPU's on the critical path.
+-- When the host determined the run time: stretches between two of the GPU's on the critical path.
 --
 -- computed: A gap that ended only when the host launched (gap_attribution: more than queued), and
 --   in which the GPU had nothing else that was launched and did not begin, leads to that call and

@@ -1,4 +1,4 @@
--- What the run time hung on: the chain of work and waits that leads to the end, by class.
+-- What determined the run time: the chain of work and waits that leads to the end, by class.
 --
 -- computed: Walked back from the last end on each GPU. While the GPU is busy, or has work launched
 --   in any stream, the chain is on the GPU. Any other gap, which ended only when the host launched
