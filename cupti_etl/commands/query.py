@@ -12,7 +12,7 @@ from cupti_etl.engines.engine import NAMES as ENGINES
 from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command, fitted
-from cupti_etl.render.output import Output, output_options, write
+from cupti_etl.render.output import InMemory, Output, output_options, write
 
 if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
@@ -102,13 +102,16 @@ def command(
 
         click.echo(fitted(describe(library()[name])) if name else context.get_help())
     elif listing:
-        from cupti_etl.queries.reference import overview
+        from cupti_etl.queries.reference import overview, overview_rows
 
         found = library().search(name or "")
         if not found:
             raise UsageError(f"no query is about {name!r}", "cupti-etl query --list --all")
         shown = [each for each in found if output.all_rows or each.front or name]
         listed = [each for each in shown if output.all_rows or not each.is_building_block]
+        if output != Output(all_rows=output.all_rows):
+            write(InMemory(overview_rows(listed)), output)
+            return
         click.echo(fitted(overview(listed)))
         if len(shown) < len(found):
             click.echo(f"\n{len(found) - len(shown)} more: cupti-etl query --list --all")

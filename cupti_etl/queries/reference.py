@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 from cupti_etl.queries.catalog import Catalog, library
 from cupti_etl.queries.fields import Field
 from cupti_etl.queries.header import Query
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 def signature(query: Query) -> str:
@@ -67,11 +71,27 @@ def overview(queries: Collection[Query]) -> str:
     wide = max((len(query.name) for query in queries), default=0)
     for topic, of_topic in by_topic(queries).items():
         lines.append(f"{topic}:")
-        lines += [
-            f"  {query.name:<{wide}}  {query.front or _first_sentence(query.doc)}"
-            for query in of_topic
-        ]
+        lines += [f"  {query.name:<{wide}}  {_about(query)}" for query in of_topic]
     return "\n".join(lines)
+
+
+def overview_rows(queries: Collection[Query]) -> pa.Table:
+    """The same as rows, for programs."""
+    import pyarrow as pa
+
+    of_topics = by_topic(queries).values()
+    rows = [
+        {
+            "query": query.name,
+            "topic": query.topic,
+            "about": _about(query),
+            "parameters": ", ".join(field.name for field in query.parameters),
+            "is_building_block": query.is_building_block,
+        }
+        for of_topic in of_topics
+        for query in of_topic
+    ]
+    return pa.Table.from_pylist(rows)
 
 
 def by_topic(queries: Iterable[Query]) -> dict[str, list[Query]]:
@@ -84,6 +104,10 @@ def by_topic(queries: Iterable[Query]) -> dict[str, list[Query]]:
 
 def _place(query: Query) -> tuple[str, bool, bool, str]:
     return query.topic, query.is_building_block, not query.front, query.name
+
+
+def _about(query: Query) -> str:
+    return query.front or _first_sentence(query.doc)
 
 
 def _first_sentence(doc: str) -> str:

@@ -15,8 +15,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from support.trace import MakeTrace
 
+from cupti_etl.cli import cli
 from cupti_etl.errors import UsageError
 from cupti_etl.render.output import FORMATS, Output, write
 
@@ -245,3 +247,15 @@ def test_memory_does_not_grow_with_the_rows(trace: MakeTrace, kind: str, few: in
     )
     # A million rows of about 40 bytes; in kilobytes.
     assert int(done.stderr) < 30_000
+
+
+def test_the_list_of_queries_for_programs() -> None:
+    listed = CliRunner().invoke(cli, ["query", "--list", "--format", "json"]).stdout
+    rows = {row["query"]: row for row in json.loads(listed)}
+    assert rows["kernel_summary"]["about"] == "Which kernels take the time?"
+    assert "_gap_cause" not in rows
+    words = ["query", "--list", "gap", "--all", "--format", "csv", "--where", "is_building_block"]
+    lines = CliRunner().invoke(cli, words).stdout.splitlines()
+    assert lines[0] == "query,topic,about,parameters,is_building_block"
+    assert any(line.startswith('"_gap_cause",') for line in lines)
+    assert not any(line.startswith('"gap_attribution",') for line in lines)
