@@ -153,7 +153,9 @@ def read_recording(path: Path) -> Iterator[Frame]:
     try:
         file = path.open("rb")
     except OSError as error:
-        raise RecordingError(f"{path} cannot be read: {error.strerror}") from None
+        raise RecordingError(
+            f"{path} cannot be read: {error.strerror}", "give a file of `capture --save-raw`"
+        ) from None
     with file:
         if file.read(len(MAGIC)) != MAGIC:
             raise RecordingError(

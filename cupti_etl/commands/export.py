@@ -29,7 +29,7 @@ FORMS = ("duckdb", *_TABLES, "sqlite", "chrome", "perfetto", "folded", "speedsco
 
 
 @click.command(cls=Command)
-@click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
+@click.argument("traces", nargs=-1, metavar="TRACE...", shell_complete=files)
 @click.argument("out", type=LocalPath(WRITTEN))
 @click.option(
     "--to",
@@ -94,6 +94,8 @@ def command(
     folded and speedscope are GPU time by Python stack (capture --python-stacks), for flame
     graphs: lines for flamegraph.pl and similar programs, and a file for speedscope.app.
     """
+    if not traces:  # click takes the only one for the last
+        raise UsageError("TRACE or OUT is missing", f"cupti-etl export {out} --to {form} OUT")
     if tables and form not in (*_TABLES, "sqlite"):
         raise UsageError(
             f"--table does not go with --to {form}, which is no table",

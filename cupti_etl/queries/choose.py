@@ -193,9 +193,11 @@ def _check(
         if number not in known:
             there = sorted({row[column] for row in rows if row[column] is not None})
             names = ", ".join(map(str, there[:20])) + (" ..." if len(there) > 20 else "")
+            several = f"{what}es" if what == "process" else f"{what}s"
+            has = f"its only {what} is {names}" if len(there) == 1 else f"its {several} are {names}"
             raise UsageError(
                 f"the trace has no {what} {number}",
-                f"it has {names}" if there else f"it says nothing of {what}s",
+                has if there else f"it says nothing of {several}",
             )
 
 

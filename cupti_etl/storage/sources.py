@@ -253,6 +253,18 @@ def open_sources(con: duckdb.DuckDBPyConnection, paths: Sequence[Path]) -> tuple
     return tuple(sources.values())
 
 
+def _no_folder(path: Path, file: Path) -> TraceError:
+    """Why a file that is no database is not a trace."""
+    if not file.is_file():
+        return TraceError(f"{path} is neither a folder nor a file", _GIVE)
+    if not file.stat().st_size or file.suffix == ".duckdb":
+        what = "is damaged" if file.stat().st_size else "is empty"
+        return TraceError(f"{path} {what}", "export it again, or copy it again completely")
+    return TraceError(
+        f"{path} is a file, not a trace", f"make one of it: cupti-etl import {path} -o TRACE"
+    )
+
+
 def check_folder(path: Path, folder: Path) -> None:
     """See that a folder is a trace; ``path`` is how the user wrote it.
 
@@ -262,9 +274,7 @@ def check_folder(path: Path, folder: Path) -> None:
     if not folder.exists():
         raise TraceError(f"there is no trace {path}", _GIVE)
     if not folder.is_dir():
-        raise TraceError(
-            f"{path} is a file, not a trace", f"make one of it: cupti-etl import {path} -o TRACE"
-        )
+        raise _no_folder(path, folder)
     if is_flight_folder(folder):
         made = traces_in(folder)
         raise TraceError(

@@ -123,6 +123,7 @@ def test_a_reader_that_goes_away_is_no_error(run: Path) -> None:
             "--table does not go with --to duckdb",
             "--to parquet",
         ),
+        (["{run}", "--to", "csv"], 2, "TRACE or OUT is missing", "cupti-etl export {run} --to csv"),
         (["/none", "--to", "csv", "/tmp/x"], 1, "there is no trace /none", "give the folder"),
         (["{run}", "{run}", "--to", "csv", "/tmp/x"], 2, "{run} is given twice", "every row"),
         (["{run}", "--to", "csv", "/proc/x"], 1, "cannot write /proc/x", "check the perm"),
@@ -148,7 +149,7 @@ def test_what_cannot_be_is_said_in_two_lines(
     lines = done.stderr.decode().splitlines()
     assert done.returncode == status
     assert lines[0].startswith(f"cupti-etl: {message.replace('{run}', str(run))}")
-    assert lines[-1].startswith(f"  {hint}")
+    assert lines[-1].startswith(f"  {hint.replace('{run}', str(run))}")
 
 
 @pytest.mark.slow

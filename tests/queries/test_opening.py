@@ -39,10 +39,17 @@ def test_a_path_that_is_no_trace(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="there is no trace .*nowhere") as raised:
         cupti_etl.open(tmp_path / "nowhere")
     assert raised.value.hint
-    (tmp_path / "file").write_text("")
+    (tmp_path / "file").write_text("{")
     with pytest.raises(TraceError, match="file is a file, not a trace") as raised:
         cupti_etl.open(tmp_path / "file")
     assert f"cupti-etl import {tmp_path / 'file'}" in str(raised.value.hint)
+    for name, text, what in (("file", "", "empty"), ("run.duckdb", "DUC", "damaged")):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(TraceError, match=f"{name} is {what}") as raised:
+            cupti_etl.open(tmp_path / name)
+        assert "copy it again" in str(raised.value.hint)
+    with pytest.raises(TraceError, match="/dev/null is neither a folder nor a file"):
+        cupti_etl.open("/dev/null")
     with pytest.raises(TraceError, match=r"is not a trace: it holds no part-\*\.parquet"):
         cupti_etl.open(tmp_path)
 

@@ -44,6 +44,13 @@ def test_the_step_of_a_profiler_comes_before_frames_operators_and_layers(trace: 
     assert raised.value.hint == "its only step is 0"
 
 
+def test_a_gpu_that_is_not_there(trace: MakeTrace) -> None:
+    opened = trace(device="process_id device_id device_uuid\n1 0 GPU-a")
+    with pytest.raises(UsageError, match="the trace has no GPU 1") as raised:
+        opened.scope(gpu=1)
+    assert raised.value.hint == "its only GPU is 0"
+
+
 @pytest.mark.parametrize(
     ("domain", "name", "is_step"),
     [

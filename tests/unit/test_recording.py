@@ -115,6 +115,13 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
         RecordingWriter(tmp_path / "record")
 
 
+@pytest.mark.parametrize("name", ["", "gone"])
+def test_dump_says_what_it_prints(tmp_path: Path, name: str) -> None:
+    result = CliRunner().invoke(cli, ["dump", str(tmp_path / name)], standalone_mode=False)
+    assert isinstance(result.exception, RecordingError)
+    assert "capture --save-raw" in result.exception.hint
+
+
 def test_dump_prints_what_a_replay_stores(tmp_path: Path) -> None:
     result = CliRunner().invoke(cli, ["dump", str(RECORDING), "--table", "kernel"])
     assert result.exit_code == 0
