@@ -218,7 +218,10 @@ class Launcher:
                 f"there is no program {program!r}", "check the name after --"
             ) from None
         except OSError as error:
-            raise UsageError(f"{program!r} cannot be run: {error.strerror}") from None
+            raise UsageError(
+                f"{program!r} cannot be run: {error.strerror}",
+                "a script needs its interpreter before it, such as python, or chmod +x",
+            ) from None
         self._status = None
 
     def poll(self) -> int | None:

@@ -10,6 +10,7 @@ from cupti_etl.units import duration_ns, size_bytes
 
 # As often as rows are written at first.
 _LEAST_ROLL_NS = 10**9
+_RETAIN = "give an age or a size: 24h or 10GB"
 
 
 def check_stacks(text: str) -> str:
@@ -68,9 +69,13 @@ def check_retain(texts: Sequence[str]) -> Retain | None:
     for text in texts:
         # Of 10M nobody knows whether it is minutes.
         is_size = text.strip().lower().endswith("b")
-        name, value = ("most_bytes", size_bytes(text)) if is_size else ("age_ns", duration_ns(text))
+        try:
+            value = size_bytes(text) if is_size else duration_ns(text)
+        except UsageError:
+            raise UsageError(f"--retain {text!r} is neither an age nor a size", _RETAIN) from None
+        name = "most_bytes" if is_size else "age_ns"
         if text.strip().isdecimal():
-            raise UsageError(f"--retain {text} has no unit", "give an age or a size: 24h or 10GB")
+            raise UsageError(f"--retain {text} has no unit", _RETAIN)
         if value <= 0:
             raise UsageError(f"--retain {text} would keep nothing", "leave it out to keep all")
         if name in found:

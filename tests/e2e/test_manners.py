@@ -145,6 +145,14 @@ def test_program_that_does_not_exist(capturer: Capturer) -> None:
     assert "there is no program" in capture.stderr
 
 
+def test_a_script_that_is_no_program(capturer: Capturer, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print(1)")
+    capture = capturer.run(command=[str(tmp_path / "train.py")])
+    assert capture.status == 2
+    assert "train.py' cannot be run: Permission denied" in capture.stderr
+    assert "interpreter" in capture.stderr
+
+
 def test_another_tool_is_injected(capturer: Capturer) -> None:
     words, env, _, _ = capturer.prepare("13.5.25", launches=1)
     env["CUDA_INJECTION64_PATH"] = "/opt/other/tool.so"

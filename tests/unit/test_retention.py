@@ -138,14 +138,16 @@ def test_a_part_that_is_large_is_not_written_again(tmp_path: Path) -> None:
         (["24"], "--retain 24 has no unit"),
         (["0h"], "--retain 0h would keep nothing"),
         (["0B"], "--retain 0B would keep nothing"),
-        (["5 weeks"], "'5 weeks' is not a duration"),
-        (["10QB"], "'10QB' is not a size"),
+        (["5 weeks"], "--retain '5 weeks' is neither an age nor a size"),
+        (["10QB"], "--retain '10QB' is neither an age nor a size"),
+        (["10G"], "--retain '10G' is neither an age nor a size"),
         (["1h", "2h"], "--retain takes one age and one size"),
     ],
 )
 def test_nonsense(texts: list[str], sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence):
+    with pytest.raises(UsageError, match=sentence) as raised:
         check_retain(texts)
+    assert raised.value.hint
 
 
 def test_an_age_and_a_size() -> None:
