@@ -27,6 +27,11 @@ _NUMBER = re.compile(r"(\d{1,19}(?:\.\d{1,19})?)\s*([a-zA-Z]*)\Z")
 _MOST = 2**63 - 1
 
 
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """A number of things: ``1 metric``, ``1,200 metrics``."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def duration_ns(text: str) -> int:
     """Nanoseconds of a duration; seconds if no unit is given (ns, us, ms, s, m, h, d).
 

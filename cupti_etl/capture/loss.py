@@ -17,6 +17,7 @@ from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process
 from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.loss import Loss
+from cupti_etl.units import counted
 
 # Tables of what the injector tells of itself: its name in the counters, and in words.
 _TOLD = {
@@ -130,13 +131,13 @@ def _lost_samples(info: ProcessInfo, end_ns: int | None) -> Iterator[Loss]:
     if info.pc_dropped:
         detail = (
             "the hardware dropped these samples, or found no room for them at the end; "
-            "a longer --pc-sampling period helps"
+            " known; a longer --pc-sampling period helps"
         )
         yield Loss(me, "pc_dropped", "pc_sample", info.pc_dropped, detail=detail)
     if info.pc_full:
         detail = (
-            f"the hardware's buffer was full {info.pc_full} times, and what it held is not known; "
-            "a longer --pc-sampling period helps"
+            f"the hardware's buffer was full {counted(info.pc_full, 'time')}, and what it held is"
+            " not known; a longer --pc-sampling period helps"
         )
         yield _throughout(info, end_ns, "pc_buffer_full", "pc_sample", detail)
     if info.pc_failure:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cupti_etl.capture.segment import NOT_TRACED
 from cupti_etl.progress import Line, say
 from cupti_etl.schema.kinds import KINDS
+from cupti_etl.units import counted
 
 if TYPE_CHECKING:
     from cupti_etl.capture.collector import Collector
@@ -89,8 +90,8 @@ def tell_samples(sampling: Sampling) -> None:
     """Print samples by GPU, what is missing of them by cause, and why sampling ended early."""
     for device in filter(lambda each: each.about, sampling.devices):
         say(
-            f"cupti-etl: {device.rows:,} samples of GPU {device.about['index']}"
-            f" ({device.about['name']}), {len(device.about['columns'])} metrics"
+            f"cupti-etl: {counted(device.rows, 'sample')} of GPU {device.about['index']}"
+            f" ({device.about['name']}), {counted(len(device.about['columns']), 'metric')}"
         )
         for cause in dict.fromkeys(loss.cause for loss in device.losses):
             mine = [loss for loss in device.losses if loss.cause == cause]

@@ -10,7 +10,7 @@ import click
 from cupti_etl.commands._computing import show_computing
 from cupti_etl.progress import say
 from cupti_etl.render.local_path import LocalPath
-from cupti_etl.units import size_bytes
+from cupti_etl.units import counted, size_bytes
 
 
 @click.command()
@@ -36,6 +36,6 @@ def command(trace: Path, memory_limit: str | None) -> None:
         return
     seconds = time.monotonic() - start
     say(
-        f"cupti-etl: {done.queries} queries computed in {seconds:.1f} s,"
+        f"cupti-etl: {counted(done.queries, 'query', 'queries')} computed in {seconds:.1f} s,"
         f" {done.bytes / 2**20:,.1f} MiB"
     )

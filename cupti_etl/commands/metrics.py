@@ -12,6 +12,7 @@ from cupti_etl.commands._group import Group
 from cupti_etl.errors import CuptiError, UsageError, did_you_mean
 from cupti_etl.progress import say
 from cupti_etl.render.output import InMemory, Output, output_option, output_options, write
+from cupti_etl.units import counted
 
 if TYPE_CHECKING:
     from cupti_etl.pm.catalogue import Catalogue
@@ -282,7 +283,7 @@ def dump(path: Path | None, device: int, chip: str | None, probe: bool, cupti: s
     path = path or Path(f"{catalogue.chip}.json.gz")
     write_catalogue(catalogue, path)
     refused = f", {len(catalogue.refused)} of them not on this GPU" if probe and not chip else ""
-    click.echo(f"{path}: {len(catalogue.metrics)} metrics of {catalogue.chip}{refused}")
+    click.echo(f"{path}: {counted(len(catalogue.metrics), 'metric')} of {catalogue.chip}{refused}")
 
 
 def _is_live(cupti: str | None) -> bool:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cupti_etl.errors import UsageError, need
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.interruptible import interruptible
+from cupti_etl.units import counted
 
 if TYPE_CHECKING:
     import altair
@@ -199,7 +200,7 @@ class Result:
         return self.reader().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return f"<Result of {len(self.columns)} columns: {', '.join(self.columns)}>"
+        return f"<Result of {counted(len(self.columns), 'column')}: {', '.join(self.columns)}>"
 
     def _start(self) -> None:
         """Check the statement; run it, unless it is a SELECT."""

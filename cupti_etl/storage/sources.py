@@ -19,6 +19,7 @@ from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.spec import NAME
 from cupti_etl.storage.bucket import ORIGIN, Url, as_path, look
 from cupti_etl.storage.flights import is_flight_folder, traces_in
+from cupti_etl.units import counted
 
 if TYPE_CHECKING:
     import duckdb
@@ -278,7 +279,7 @@ def check_folder(path: Path, folder: Path) -> None:
     if is_flight_folder(folder):
         made = traces_in(folder)
         raise TraceError(
-            f"{path} is of a flight recorder, and holds {len(made)} traces",
+            f"{path} is of a flight recorder, and holds {counted(len(made), 'trace')}",
             f"open one of them: {path / made[-1].name}" if made else "no trigger has fired yet",
         )
     if not any(Folder(folder).globs(table) for table in TABLES):

@@ -16,6 +16,7 @@ from cupti_etl.render.table import View
 from cupti_etl.render.text import display_width, lines_within
 from cupti_etl.render.values import NOTHING, duration, number, one_line, size
 from cupti_etl.top.reading import FINISHED, WAITING, Reading
+from cupti_etl.units import counted
 
 _KERNELS = Shape(
     (
@@ -228,9 +229,10 @@ def broken(text: str, width: int, indent: int = 2) -> list[str]:
 
 
 def _loss(row: Mapping[str, Any]) -> str:
-    lost = "an unknown number of" if row["lost"] is None else number(row["lost"])
+    unknown = "an unknown number of records"
+    lost = unknown if row["lost"] is None else counted(row["lost"], "record")
     words = (row["cause"], row["detail"])
-    return ": ".join((f"LOST {lost} records", *(printable(word) for word in words if word)))
+    return ": ".join((f"LOST {lost}", *(printable(word) for word in words if word)))
 
 
 def as_text(reading: Reading, trace: Path, width: int, order: str, limit: int | None) -> str:

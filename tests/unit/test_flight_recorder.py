@@ -265,7 +265,7 @@ def test_the_folder_says_what_to_open(tmp_path: Path) -> None:
         pass
     run.signal(1)
     run.recorder.finish(0)
-    with pytest.raises(TraceError) as caught:
+    with pytest.raises(TraceError, match="holds 1 trace\n") as caught:
         cupti_etl.open(run.folder.out)
     assert caught.value.hint == f"open one of them: {run.folder.out / '001-signal'}"
     with held(run.folder.out):
