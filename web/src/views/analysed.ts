@@ -49,7 +49,7 @@ export function compared(context: Context): HTMLElement {
       "",
       async (into) => {
         into.append(
-          h("p", {}, `Two traces are compared, and ${context.catalogue.traces.length} served. Serve them together:`),
+          h("p", {}, "To compare two traces, serve them together:"),
           h("pre", { tabindex: 0, "aria-label": "Command" }, h("code", {}, "cupti-etl serve BEFORE AFTER")),
         );
       },
