@@ -18,9 +18,9 @@ def kinds_beside(
     For records of kernels, CUPTI adds instructions to them (8 a warp on an H200), which the
     counters of a range would count; launches that are replayed have none.  While instructions are
     counted, CUPTI 13.0 and 13.5 hang after some hundred launches if kernels are recorded, and count
-    nothing if copies and sets are, but not kernels.  Where CUPTI sees a thread enter a call and not
-    leave it, as calls are not recorded any more, all that it launches has the correlation of that
-    call from then on (13.0 and 13.5).
+    nothing if copies and memsets are, but not kernels.  Where CUPTI sees a thread enter a call and
+    not leave it, as calls are not recorded any more, all that it launches has the correlation of
+    that call from then on (13.0 and 13.5).
 
     Args:
         kinds: what would be recorded without counters.

@@ -32,7 +32,7 @@ def sass_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="NAME,...",
         help="Count what each instruction does, such as smsp__sass_inst_executed. CUPTI patches"
         " the kernels: a program can take more than a hundred times as long. Kernels, copies and"
-        " sets are not recorded beside it.",
+        " memsets are not recorded beside it.",
     )
     @_option(
         "--sass-filter",

@@ -83,7 +83,7 @@ _process = functools.partial(click.option, cls=Option, section="Processes")
     default="",
     metavar="KIND,...",
     shell_complete=tables,
-    help="Tables to record, or a preset: light, default, full.",
+    help="Tables to record, or a preset: light, default, full.  [default: default]",
 )
 @_record(
     "--api",
@@ -306,6 +306,9 @@ def command(
       cupti-etl sql run42 "FROM kernel_summary"
       cupti-etl capture --pm --python-stacks -o run43 -- python train.py
       cupti-etl capture --table kernel -o - -- python train.py | ./reader
+
+    TIME is such as 30s, 500ms or 2h; without a unit, seconds. SIZE is such as 500MB or
+    2GiB.
 
     Exit status: that of CMD if it is not 0; else 0 if CMD was captured, 3 if it never initialised
     CUDA, 4 if it did but was not captured completely, 1 if the trace could not be written, 2 for

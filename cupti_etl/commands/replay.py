@@ -17,7 +17,7 @@ from cupti_etl.render.local_path import LocalPath
     "Folder for the trace, FILE.duckdb, or FILE.arrows or - for one table; must not exist.",
     required=True,
 )
-@click.option("--table", default="", help="The table of a stream.")
+@click.option("--table", default="", metavar="TABLE", help="The table of a stream.")
 @fsync_option
 def command(recording: Path, out: Path, table: str, fsync: bool) -> None:
     """Make a trace of RECORDING, a file that `capture --save-raw` wrote.

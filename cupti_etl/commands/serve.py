@@ -13,6 +13,7 @@ from cupti_etl.render.help import Command
 @click.argument("traces", nargs=-1, required=True, metavar="TRACE...", shell_complete=files)
 @click.option(
     "--port",
+    metavar="PORT",
     type=click.IntRange(0, 65535),
     default=8756,
     show_default=True,
@@ -29,6 +30,7 @@ from cupti_etl.render.help import Command
 @click.option("--open", "opens", is_flag=True, help="Show the page in a browser.")
 @click.option(
     "--host",
+    metavar="ADDRESS",
     default="127.0.0.1",
     show_default=True,
     help="Listen on this address; by default, only programs on this machine can connect.",

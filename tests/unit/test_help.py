@@ -109,3 +109,12 @@ def test_colours_take_no_room_and_commands_are_to_be_copied(
     assert fitted(heading) == heading
     command = "  cupti-etl query step_summary TRACE"
     assert fitted(command) == command
+
+
+@pytest.mark.parametrize("path", ALL)
+def test_options_say_what_they_take(path: str) -> None:
+    """TEXT and INTEGER RANGE are click's words for what nobody has named."""
+    text = help_of(ALL[path])
+    assert not re.search(r"^  -.* (TEXT|INTEGER|INTEGER RANGE|FLOAT)  ", text, re.MULTILINE)
+    if path in ("capture", "sample"):
+        assert "TIME is such as 30s" in text

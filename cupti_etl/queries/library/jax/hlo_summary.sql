@@ -28,7 +28,7 @@
 --   percent DOUBLE [%]: self_gpu_ns as a share of the sum of self_gpu_ns over the phase.
 --   executions BIGINT [executions]: How often it ran.
 --   kernels BIGINT [kernels]: Finished kernels.
---   copies BIGINT [copies]: Finished copies and sets.
+--   copies BIGINT [copies]: Finished copies and memsets.
 --   self_gpu_ns BIGINT [ns]: Sum of the durations of both, without those of operations inside.
 --   mean_gpu_ns DOUBLE [ns]: self_gpu_ns divided by executions.
 --   host_ns BIGINT [ns]: Time on the host in its ranges, with what lies inside; of the operations

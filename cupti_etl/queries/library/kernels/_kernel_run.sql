@@ -3,7 +3,7 @@
 -- computed: Every run of neighbours in a stream, counted by their names; runs overlap, so their
 --   times must not be added. The gaps are those between the kernels of a run.
 -- materialized: Made once for an opened trace, in one sweep.
--- limits: Copies and sets between kernels are not seen.
+-- limits: Copies and memsets between kernels are not seen.
 -- columns:
 --   kernels BIGINT [kernels]: Kernels in the run, 2 to 5.
 --   first VARCHAR: Mangled name of the first.

@@ -2,8 +2,8 @@
 --
 -- computed: Callbacks by domain and function. Times of calls are sums of durations: those of
 --   several threads each count in full, and a driver call inside a runtime call counts in both.
---   GPU time is the sum of the kernels, copies and sets with the call's correlation id, so that a
---   runtime call and the driver call inside it have the same.
+--   GPU time is the sum of the kernels, copies and memsets with the call's correlation id, so that
+--   a runtime call and the driver call inside it have the same.
 -- requires:
 --   callback_event: no callbacks were kept (capture with --callbacks).
 -- limits: Only callbacks that --callbacks asked for are here. The percentage is a share of the
@@ -21,7 +21,7 @@
 --   mean_ns DOUBLE [ns]: Mean duration; NULL for what is no call.
 --   max_ns BIGINT [ns]: Longest duration.
 --   bytes BIGINT [bytes]: Bytes that they were about; NULL where they tell none.
---   work BIGINT [executions]: Kernels, copies and sets on GPUs that they asked for.
+--   work BIGINT [executions]: Kernels, copies and memsets on GPUs that they asked for.
 --   gpu_ns BIGINT [ns]: GPU time of those.
 WITH work AS (
     SELECT process_id, correlation_id, count(*) AS work, sum(end_ns - start_ns) AS gpu_ns

@@ -1,11 +1,11 @@
--- Copies and sets during which the host could do nothing else, and what that cost.
+-- Copies and memsets during which the host could do nothing else, and what that cost.
 --
--- computed: Synchronous copies and sets, and asynchronous copies from or to pageable memory, which
---   the driver stages and therefore cannot let run on. Where the trace does not say which it was
---   (imported ones), that follows from the name of the call. Host time is the sum of the durations
---   of the calls; what could be saved is what lies above the median call of asynchronous copies of
---   pinned memory in the trace, or above 5 us where there is none. idle_ns is the part of the calls
---   in which the copy's GPU had no activity.
+-- computed: Synchronous copies and memsets, and asynchronous copies from or to pageable memory,
+--   which the driver stages and therefore cannot let run on. Where the trace does not say which it
+--   was (imported ones), that follows from the name of the call. Host time is the sum of the
+--   durations of the calls; what could be saved is what lies above the median call of asynchronous
+--   copies of pinned memory in the trace, or above 5 us where there is none. idle_ns is the part of
+--   the calls in which the copy's GPU had no activity.
 -- requires: api_call
 -- limits: A synchronous call also waits for work before it on its stream.
 -- columns:

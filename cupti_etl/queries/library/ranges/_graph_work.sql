@@ -1,4 +1,4 @@
--- What graph launches asked the GPUs to do: kernels, copies, sets, and graphs as a whole.
+-- What graph launches asked the GPUs to do: kernels, copies, memsets, and graphs as a whole.
 --
 -- computed: Rows of gpu_activity whose graph is known, and those of calls of graph_launch, as
 --   traces of other tools often do not number graphs and their nodes.

@@ -5,7 +5,7 @@
 --   in no sum but kernels.
 -- requires: gpu_activity
 --   graph_replay: no replay of a graph was recorded.
--- limits: As of _graph_kernel. Copies and sets of a graph are not compared.
+-- limits: As of _graph_kernel. Copies and memsets of a graph are not compared.
 -- columns:
 --   process_id, graph_id, replays of graph_replay
 --   wall_median_ns DOUBLE [ns]: Median time from the first start to the last end of a replay.

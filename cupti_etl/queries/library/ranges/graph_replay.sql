@@ -14,7 +14,7 @@
 --   graph_id INTEGER: CUPTI's number of the executable graph; NULL for all of the
 --     process together whose number the trace does not say.
 --   replays BIGINT [replays]: Launches of which the work finished.
---   nodes DOUBLE [nodes]: Mean number of kernels, copies and sets in a replay.
+--   nodes DOUBLE [nodes]: Mean number of kernels, copies and memsets in a replay.
 --   wall_median_ns DOUBLE [ns]: Median wall time of a replay.
 --   wall_p99_ns DOUBLE [ns]: 99th percentile of it.
 --   wall_total_ns BIGINT [ns]: Sum of the wall times.

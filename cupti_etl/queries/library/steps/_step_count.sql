@@ -10,7 +10,7 @@
 --   process_id, gpu, step of _step_stretch
 --   launches BIGINT [calls]: API calls that asked for work.
 --   kernels BIGINT [executions]: Finished kernels.
---   copies BIGINT [copies]: Finished copies and sets.
+--   copies BIGINT [copies]: Finished copies and memsets.
 WITH processes AS MATERIALIZED (
     SELECT DISTINCT process_id FROM _step_stretch
 ),

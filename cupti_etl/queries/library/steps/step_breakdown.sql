@@ -28,7 +28,7 @@
 --     the range ended; NULL if that is not known.
 --   compute_ns BIGINT [ns]: Time with a kernel that is not communication.
 --   exposed_communication_ns BIGINT [ns]: Time with communication and no compute.
---   exposed_copy_ns BIGINT [ns]: Time with a copy or set, and neither of these.
+--   exposed_copy_ns BIGINT [ns]: Time with a copy or memset, and neither of these.
 --   idle_ns BIGINT [ns]: Time with nothing.
 --   busy_pct DOUBLE [%]: Time with anything as a share of duration_ns.
 --   score DOUBLE: How far the duration is from the median; NULL if all are alike.

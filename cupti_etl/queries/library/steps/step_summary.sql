@@ -24,7 +24,7 @@
 --   host_duration_ns BIGINT [ns]: How long the host asked for it, as in step_breakdown.
 --   launches BIGINT [calls]: API calls that asked for work.
 --   kernels BIGINT [executions]: Kernels that began.
---   copies BIGINT [copies]: Copies and sets that began.
+--   copies BIGINT [copies]: Copies and memsets that began.
 --   busy_ns BIGINT [ns]: Time with anything on the GPU.
 --   busy_pct DOUBLE [%]: busy_ns as a share of duration_ns.
 --   compute_ns, exposed_communication_ns, exposed_copy_ns of step_breakdown

@@ -1,7 +1,7 @@
 -- Where the time of each GPU went: compute, communication and copies that nothing hid, and idle.
 --
 -- computed: Lengths of unions, each without those before it: compute; communication while no
---   compute ran; copies and sets while neither ran; idle is the rest of the span. The four add
+--   compute ran; copies and memsets while neither ran; idle is the rest of the span. The four add
 --   to span_ns, and their percentages to 100.
 -- requires: _busy_interval
 -- limits: The span is from the first start to the last end on the GPU; idle time before and after
@@ -21,7 +21,7 @@
 --   idle_pct DOUBLE [%]: idle_ns as a share of span_ns.
 --   compute_ns BIGINT [ns]: Time with a kernel that is not communication.
 --   exposed_communication_ns BIGINT [ns]: Time with communication and no compute.
---   exposed_copy_ns BIGINT [ns]: Time with a copy or set, and neither of these.
+--   exposed_copy_ns BIGINT [ns]: Time with a copy or memset, and neither of these.
 --   idle_ns BIGINT [ns]: Time with nothing.
 --   span_ns BIGINT [ns]: From the first start to the last end.
 --   start_ns BIGINT [epoch ns]: First start.

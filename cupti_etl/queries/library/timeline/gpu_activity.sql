@@ -1,4 +1,4 @@
--- What the devices did: kernels, copies, sets and graphs in one shape.
+-- What the devices did: kernels, copies, memsets and graphs in one shape.
 --
 -- computed: The rows of the tables one after another; nothing is joined or left out.
 -- limits: A kernel is taken for communication as kernel_rule says, by its name.

@@ -1,4 +1,4 @@
--- How much of the time each GPU was doing anything: kernels, copies or sets, of any process.
+-- How much of the time each GPU was doing anything: kernels, copies or memsets, of any process.
 --
 -- computed: The union of the intervals of all finished activities on a GPU, so that work that
 --   overlaps counts once. Processes that share a GPU are put together by its UUID. A GPU of

@@ -1,6 +1,7 @@
 -- How much of the work of one stream was hidden by that of another, for the busiest streams.
 --
--- computed: Lengths of unions, over all finished activities of a stream: kernels, copies and sets.
+-- computed: Lengths of unions, over all finished activities of a stream: kernels, copies
+--   and memsets.
 -- requires: gpu_activity
 --   _stream_pair: no GPU had work in two streams.
 -- limits: At most 60 streams of a GPU are seen.

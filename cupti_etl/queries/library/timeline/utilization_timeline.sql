@@ -12,7 +12,7 @@
 --     the GPU's last end.
 --   compute_ns BIGINT [ns]: Time with compute.
 --   exposed_communication_ns BIGINT [ns]: Time with communication and no compute.
---   exposed_copy_ns BIGINT [ns]: Time with a copy or set, and neither of these.
+--   exposed_copy_ns BIGINT [ns]: Time with a copy or memset, and neither of these.
 --   idle_ns BIGINT [ns]: The rest of the bucket, up to the GPU's last end.
 WITH spans AS (
     SELECT gpu, min(start_ns) AS first_ns, max(end_ns) AS last_ns
