@@ -41,7 +41,7 @@ def html(report: Report) -> str:
     ]
     if report.part:
         lines.append(f"<p>Part of the trace: {html_text(report.part)}.</p>")
-    lines.append(f"<p>Capture: {html_text(report.verdict)}.</p>")
+    lines.append(f"<p>Capture: {html_text(report.state)}.</p>")
     lines += [f'<p class="warning">{html_text(each)}</p>' for each in report.warnings]
     lines += _findings(report)
     if report.timeline:

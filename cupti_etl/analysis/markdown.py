@@ -43,7 +43,7 @@ def _page(
     """
     lines = [f"# {text(report.name)}", ""]
     lines += [f"Part of the trace: {text(report.part)}.", ""] if report.part else []
-    lines += [f"Capture: {text(report.verdict)}.", ""]
+    lines += [f"Capture: {text(report.state)}.", ""]
     for warning in report.warnings:
         lines += [f"{strong}{text(warning)}{strong}", ""]
     lines += ["## Findings", ""]

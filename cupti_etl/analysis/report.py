@@ -204,6 +204,12 @@ class Report(Document):
         return f"<Report of {self.name}, findings: {len(self.findings)}>"
 
     @property
+    def state(self) -> str:
+        """The verdict, and what follows from it for a trace that grows while it is asked."""
+        more = "; it still runs, and what is asked later knows more of it"
+        return f"{self.verdict}{more}" if self.verdict.endswith(" so far") else self.verdict
+
+    @property
     def warnings(self) -> Iterator[str]:
         """What is to be known before anything else, in sentences."""
         if self.losses:

@@ -140,6 +140,19 @@ def test_a_report_of_several_traces_names_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["report.md", "report.html"])
+@pytest.mark.parametrize("end", ["-", "90"])
+def test_what_grows_while_it_is_asked_is_said_to(tmp_path: Path, name: str, end: str) -> None:
+    path = write_trace(
+        tmp_path / "run",
+        capture=f"capture_id start_ns end_ns\n1 0 {end}",
+        kernel="device_id start_ns end_ns name\n0 0 10 a\n0 20 40 b",
+    )
+    invoke("report", str(path), "-o", str(tmp_path / name))
+    said = "so far; it still runs, and what is asked later knows more of it."
+    assert (said in (tmp_path / name).read_text()) == (end == "-")
+
+
+@pytest.mark.parametrize("name", ["report.md", "report.html"])
 def test_calls_that_failed_are_said_before_anything_else(tmp_path: Path, name: str) -> None:
     # Where no kernel runs, a program is fast, and a copy takes all of its time.
     path = write_trace(
