@@ -21,6 +21,7 @@ _CREATION = re.compile(
     rf"{_BEGIN}CREATE\s+(?:OR\s+REPLACE\s+)?(?:TEMP(?:ORARY)?\s+)?(?:TABLE|VIEW)\s+{_NAME}",
     re.IGNORECASE | re.DOTALL,
 )
+_SAMPLES = re.compile(r"\bpm_sample\b", re.IGNORECASE)
 _NO_COLUMN = re.compile(r"Referenced column \"([^\"]+)\" (?:was )?not found")
 _NO_TABLE = re.compile(r"Table with name \"?(\w+)\"? does not exist")
 
@@ -63,12 +64,11 @@ def explained(error: UsageError, statement: str) -> UsageError:
         return UsageError(f"Table with name {found[1]} does not exist", f"did you mean {meant}?")
     column = _NO_COLUMN.search(error.message)
     if column and not error.hint:
-        is_quoted = f'"{column[1]}"' in statement
-        hint = (
-            f"if it is a text, write '{column[1]}'"
-            if is_quoted
-            else "DESCRIBE lists columns (DESCRIBE kernel); a duration is end_ns - start_ns"
-        )
+        hint = "DESCRIBE lists columns (DESCRIBE kernel); a duration is end_ns - start_ns"
+        if f'"{column[1]}"' in statement:
+            hint = f"if it is a text, write '{column[1]}'"
+        elif _SAMPLES.search(statement):
+            hint = "FROM pm_metric lists the metrics; a trace has those that capture --pm sampled"
         return UsageError(error.message, hint)
     return error
 

@@ -203,6 +203,7 @@ def test_help_of_a_query_and_of_the_command(option: str) -> None:
             'Binder Error: Referenced column "a b" not found',
             "if it is a text, write 'a b'",
         ),
+        (["sql", "{run}", "SELECT x FROM pm_sample"], 2, "Binder Error", "FROM pm_metric"),
         (["query", "kernel_sum", "{run}"], 2, "there is no query 'kernel_sum'", "did you mean"),
         (["query", "gpu_busy"], 2, "on which trace shall gpu_busy run?", "cupti-etl query gpu"),
         (["query", "gpu_busy", "/none"], 1, "there is no trace /none", "give the folder that"),
