@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,9 +18,13 @@ def make_room(folder: Path, *, overwrite: bool = False) -> None:
     """Remove a trace that an earlier demo left in this folder, or any where that is asked for.
 
     Raises:
-        UsageError: there is something else, or something was added to the trace.
+        UsageError: there is something else, or something was added to the trace; or nothing can be
+            made there.
     """
     if not folder.exists() and not folder.is_symlink():
+        home = next(each for each in folder.absolute().parents if each.exists())
+        if not os.access(home, os.W_OK | os.X_OK):
+            raise UsageError(f"{folder} cannot be created in {home}", "choose another -o")
         return
     if overwrite:
         check_replaceable(folder)

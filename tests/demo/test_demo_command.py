@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.rights import without_reading_all
 
 import cupti_etl
 from cupti_etl.cli import cli
@@ -161,6 +162,23 @@ def test_room_is_made_only_from_what_the_demo_made(tmp_path: Path) -> None:
     make_room(tmp_path / "nothing")
     make_room(trace_of_the_demo(tmp_path / "own"))
     assert not (tmp_path / "own").exists()
+
+
+def test_where_nothing_may_be_made_the_gpu_is_not_blamed(
+    tmp_path: Path, driver_folder: Path
+) -> None:
+    tmp_path.chmod(0o500)
+    words = [sys.executable, "-m", "cupti_etl", "demo"]
+    env = {**os.environ, "LD_LIBRARY_PATH": str(driver_folder)}
+    done = subprocess.run(
+        without_reading_all(words), cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    tmp_path.chmod(0o700)
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        f"cupti-etl: demo-trace cannot be created in {tmp_path}",
+        "  choose another -o",
+    ]
 
 
 def test_folders_of_others_stay(tmp_path: Path) -> None:
