@@ -167,7 +167,7 @@ def test_with_a_driver_cupti_is_asked(fakes: Fakes, tmp_path: Path) -> None:
     path = tmp_path / "made.json.gz"
     done = live(fakes, "dump", "-o", str(path))
     assert done.returncode == 0, done.stderr
-    assert "1367 metrics of GH100" in done.stdout
+    assert "1,367 metrics of GH100" in done.stdout
     assert path.exists()
 
 
