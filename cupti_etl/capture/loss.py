@@ -131,7 +131,7 @@ def _lost_samples(info: ProcessInfo, end_ns: int | None) -> Iterator[Loss]:
     if info.pc_dropped:
         detail = (
             "the hardware dropped these samples, or found no room for them at the end; "
-            " known; a longer --pc-sampling period helps"
+            "a longer --pc-sampling period helps"
         )
         yield Loss(me, "pc_dropped", "pc_sample", info.pc_dropped, detail=detail)
     if info.pc_full:

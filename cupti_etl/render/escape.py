@@ -9,7 +9,9 @@ from cupti_etl.progress import printable
 # Markdown can hold HTML: what would begin an element that does something, or end one.  Its name
 # begins with a letter, and it has an attribute or is one of these; others are arguments of
 # templates, and stay as they are.
-_ELEMENT = r"<(?=[/!?]|[a-z][^<>]*=|(?:script|style|title|textarea|template|noscript|xmp|plaintext)\b)"
+_ELEMENT = (
+    r"<(?=[/!?]|[a-z][^<>]*=|(?:script|style|title|textarea|template|noscript|xmp|plaintext)\b)"
+)
 # Then a link's address, and the end of a cell.
 _MARKUP = re.compile(rf"{_ELEMENT}|(?<=\])\(|[\\|]", re.IGNORECASE)
 
