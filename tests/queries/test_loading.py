@@ -259,6 +259,6 @@ def test_captures_of_graphs_are_loading(trace: MakeTrace, way: str) -> None:
         [row for row in opened.query("run_summary") if row["section"] == "graphs"],
         """
         subject  value unit     detail
-        captured 2     launches "in 1 capture of 0.2 ms in all; they run when the graph is launched"
+        captured 2     launches "in 1 capture of 0.2 ms; they run when the graph is launched"
         """,
     )

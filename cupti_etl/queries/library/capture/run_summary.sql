@@ -88,7 +88,7 @@ FROM (
     UNION ALL
     -- Who profiled a capture sees few kernels, and no reason.
     SELECT 6.5, 0, 'graphs', 'captured', sum(launches)::DOUBLE, 'launches',
-           format('in {:,} capture{} of {:,.1f} ms in all; they run when the graph is launched',
+           format('in {:,} capture{} of {:,.1f} ms; they run when the graph is launched',
                   count(*), CASE count(*) WHEN 1 THEN '' ELSE 's' END,
                   sum(end_ns - start_ns) / 1e6), NULL
     FROM _graph_capture
