@@ -253,7 +253,8 @@ def test_captures_of_graphs_are_loading(trace: MakeTrace, way: str) -> None:
         """,
     )
     assert_rows(
-        opened.query("finding_loading"), 'saved_ns culprit kernel\n192000 "most of it before" a'
+        opened.query("finding_loading"),
+        'saved_ns culprit kernel\n192000 "most of it capturing graphs" -',
     )
     assert_rows(
         [row for row in opened.query("run_summary") if row["section"] == "graphs"],

@@ -3,7 +3,7 @@
 -- computed: loading_ns of gap_attribution, in gaps that began before the first tenth of the trace's
 --   GPU work was over, without what began later in the gap in which that was: what is later is in
 --   finding_late_loading, but where there are fewer than 20 kernels. The culprit is the kernel or
---   copy before which most of it was.
+--   copy before which most of it was, or, where most of it was that, the capture of graphs.
 -- requires:
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap
@@ -48,8 +48,27 @@ loads AS (
     LEFT JOIN longest ON longest.gpu = gap.gpu AND longest.start_ns = gap.start_ns
     WHERE loading_ns > 0 AND coalesce(gap.start_ns < from_ns, true)
     GROUP BY ALL
+),
+sums AS (
+    SELECT gpu, TRY_CAST(sum(ns) AS BIGINT) AS saved_ns, arg_min(name, (-ns, name)) AS kernel
+    FROM loads
+    GROUP BY gpu
+),
+captured AS (
+    SELECT gpu, sum(least(capture.end_ns, gap.start_ns + gap_ns)
+                    - greatest(capture.start_ns, gap.start_ns)) AS ns
+    FROM _gap_cause AS gap
+    CROSS JOIN steady
+    JOIN _graph_capture AS capture
+        ON capture.process_id = gap.process_id
+        AND capture.start_ns < gap.start_ns + gap_ns
+        AND capture.end_ns > gap.start_ns
+    WHERE coalesce(capture.start_ns < from_ns, true)
+    GROUP BY gpu
 )
-SELECT gpu, TRY_CAST(sum(ns) AS BIGINT) AS saved_ns, 'most of it before' AS culprit,
-       arg_min(name, (-ns, name)) AS kernel
-FROM loads
-GROUP BY gpu
+SELECT sums.gpu, saved_ns,
+       CASE WHEN 2 * captured.ns > saved_ns THEN 'most of it capturing graphs'
+            ELSE 'most of it before' END AS culprit,
+       CASE WHEN 2 * captured.ns > saved_ns THEN NULL ELSE kernel END AS kernel
+FROM sums
+LEFT JOIN captured ON captured.gpu = sums.gpu
