@@ -307,8 +307,8 @@ def command(
       cupti-etl capture --pm --python-stacks -o run43 -- python train.py
       cupti-etl capture --table kernel -o - -- python train.py | ./reader
 
-    TIME is such as 30s, 500ms or 2h; without a unit, seconds. SIZE is such as 500MB or
-    2GiB.
+    TIME has a unit, as in 30s, 500ms or 2h; a number alone is in seconds. SIZE has one, too,
+    as in 500MB or 2GiB.
 
     Exit status: that of CMD if it is not 0; else 0 if CMD was captured, 3 if it never initialised
     CUDA, 4 if it did but was not captured completely, 1 if the trace could not be written, 2 for

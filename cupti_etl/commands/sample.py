@@ -62,7 +62,7 @@ def command(
       cupti-etl sample --pm minimal --pm-interval 20us -o samples
       cupti-etl sample --table pm_sample -o - | ./reader
 
-    TIME is such as 30s, 500ms or 2h; without a unit, seconds.
+    TIME has a unit, as in 30s, 500ms or 2h; a number alone is in seconds.
 
     Exit status: 0 if all chosen GPUs were sampled, 4 if not, 1 if the samples could not be
     written, 2 for a usage error.

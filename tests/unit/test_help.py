@@ -117,4 +117,4 @@ def test_options_say_what_they_take(path: str) -> None:
     text = help_of(ALL[path])
     assert not re.search(r"^  -.* (TEXT|INTEGER|INTEGER RANGE|FLOAT)  ", text, re.MULTILINE)
     if path in ("capture", "sample"):
-        assert "TIME is such as 30s" in text
+        assert "TIME has a unit, as in 30s" in text
