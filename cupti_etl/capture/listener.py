@@ -29,6 +29,7 @@ from pathlib import Path
 from cupti_etl.capture.wakeup import Wakeup
 from cupti_etl.errors import UsageError
 from cupti_etl.native.headers import Copy, constant, size, view
+from cupti_etl.units import counted
 
 _HELLO_BYTES = size("etl_hello")
 _HELLO_MAGIC = constant("ETL_HELLO_MAGIC")
@@ -280,8 +281,8 @@ class Listener:
                         self.refuse(_peer(connection)[0], late)
         unmet = self.wakeup.unmet()
         if unmet:
-            noun = "process" if unmet == 1 else "processes"
-            self.refuse(None, f"{unmet:,} {noun} could not reach the collector")
+            several = counted(unmet, "process", "processes")
+            self.refuse(None, f"{several} could not reach the collector")
 
     def close(self) -> None:
         """Remove the folder; who comes now finds nobody."""

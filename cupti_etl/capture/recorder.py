@@ -21,6 +21,7 @@ from cupti_etl.capture.triggers import EXIT, SIGNAL, Alive, Fired, Trigger, pars
 from cupti_etl.errors import EtlError, why
 from cupti_etl.progress import say
 from cupti_etl.storage.driver import Driver
+from cupti_etl.units import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -314,10 +315,10 @@ class Recorder:
 
     def summary(self) -> str:
         """What was kept in memory and what was not, in a sentence."""
-        noun = "trace" if self._removed == 1 else "traces"
-        removed = f"; {self._removed:,} {noun} removed for --retain" if self._removed else ""
+        traces = counted(self._removed, "trace")
+        removed = f"; {traces} removed for --retain" if self._removed else ""
         return (
-            f"{self.fired:,} {'trigger' if self.fired == 1 else 'triggers'};"
+            f"{counted(self.fired, 'trigger')};"
             f" at most {self.ring.peak_bytes / 2**20:.1f} MiB of rows in memory;"
             f" {self.ring.discarded_rows:,} older rows not kept{removed}"
         )

@@ -70,8 +70,8 @@ def summary(collector: Collector, where: object, seconds: float, said: Sequence[
     counts["pc_sample"] = sum(int(p.decoded().pc_samples) for p in traced)
     counts["sass_metric"] = sum(int(p.decoded().sass_metrics) for p in traced)
     rows = ", ".join(f"{count:,} {table}" for table, count in counts.items() if count) or "no rows"
-    noun = "process" if len(traced) == 1 else "processes"
-    say(f"cupti-etl: {rows} from {len(traced)} {noun} in {seconds:.1f} s")
+    processes = counted(len(traced), "process", "processes")
+    say(f"cupti-etl: {rows} from {processes} in {seconds:.1f} s")
     sampling = collector.sampling
     if sampling is not None:
         tell_samples(sampling)

@@ -13,6 +13,7 @@ from cupti_etl.commands._pattern import check_pattern
 from cupti_etl.config import RANGE_CACHE_CONTROLS, RangeOptions
 from cupti_etl.errors import UsageError
 from cupti_etl.render.help import Option
+from cupti_etl.units import counted
 
 if TYPE_CHECKING:
     from cupti_etl.pm.checking import RangeCheck
@@ -212,8 +213,7 @@ def columns_of(done: RangeCheck | str) -> tuple[dict[str, list[Any]], str]:
     }
     if done.passes is None:
         return columns, "an unknown number of passes, as metrics are refused"
-    times = "1 pass" if done.passes == 1 else f"{done.passes} passes"
-    runs = "1 run" if done.runs == 1 else f"{done.runs} runs"
+    times, runs = counted(done.passes, "pass", "passes"), counted(done.runs, "run")
     if done.runs > MOST_RUNS:
         runs += f", which is refused, as it is more than {MOST_RUNS}: ask for fewer metrics"
     least, most = (f"{done.passes * ms / 1000:g} s" for ms in _PASS_MS)

@@ -11,6 +11,7 @@ from cupti_etl.commands._computing import show_computing
 from cupti_etl.commands._writing import convert, fsync_option, out_option, overwrite_option
 from cupti_etl.progress import say
 from cupti_etl.render.local_path import LocalPath
+from cupti_etl.units import counted
 
 
 @click.command()
@@ -48,18 +49,18 @@ def command(
     summary = import_traces(files, out, jobs, fsync, convert, overwrite=overwrite)
     for path, kind in summary.kinds:
         say(f"cupti-etl: {path}: {kind}")
-    for what, counted in (
+    for what, counts in (
         ("", summary.rows),
         ("without a start, and so in no query about time: ", summary.untimed),
     ):
-        names = ", ".join(f"{name} {number:,}" for name, number in (+counted).most_common())
+        names = ", ".join(f"{name} {number:,}" for name, number in (+counts).most_common())
         if names:
             say(f"cupti-etl: {what}{names}")
     for line in summary.not_kept():
         say(f"cupti-etl: {line}")
     rows = sum(summary.rows.values())
-    noun = "process" if summary.processes == 1 else "processes"
-    say(f"cupti-etl: {rows:,} rows of {summary.processes} {noun}; trace in {out}")
+    processes = counted(summary.processes, "process", "processes")
+    say(f"cupti-etl: {rows:,} rows of {processes}; trace in {out}")
     if not no_index and out.is_dir():
         _index(out)
 

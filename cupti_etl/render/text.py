@@ -16,6 +16,7 @@ from cupti_etl.render.escape import markdown_text
 from cupti_etl.render.labels import cut, cut_apart
 from cupti_etl.render.table import Rows, Shown, Table, View, table
 from cupti_etl.render.values import NOTHING
+from cupti_etl.units import counted
 
 _GAP = "  "
 # Columns that are named where some are not shown.
@@ -98,8 +99,7 @@ def notes(shown: Table, hidden: Sequence[str], ways: Ways = IN_SHELL) -> list[st
     """What is to be said of a table: which rows and columns are not shown, and how to see them."""
     found = []
     if shown.more:
-        rows = "row" if shown.more == 1 else "rows"
-        found.append(f"{shown.more:,} more {rows}: {ways.rows}")
+        found.append(f"{counted(shown.more, 'more row')}: {ways.rows}")
     if hidden and any(column.cells for column in shown.columns):
         some = hidden if len(hidden) <= _NAMED + 1 else hidden[:_NAMED]
         rest = f" and {len(hidden) - len(some)} more" if len(some) < len(hidden) else ""

@@ -13,6 +13,7 @@ from cupti_etl.storage import disk
 from cupti_etl.storage.destination import Destination
 from cupti_etl.storage.flights import MARK
 from cupti_etl.storage.folder import create
+from cupti_etl.units import counted
 
 
 class FlightFolder(Destination):
@@ -91,7 +92,7 @@ class FlightFolder(Destination):
             return "no trigger fired, so nothing was written"
         if not made:
             return "no trace is there"
-        return f"{len(made)} {'trace' if len(made) == 1 else 'traces'} in {self.out}"
+        return f"{counted(len(made), 'trace')} in {self.out}"
 
 
 @contextmanager

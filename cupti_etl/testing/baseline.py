@@ -17,6 +17,7 @@ from cupti_etl.api import open as open_trace
 from cupti_etl.doctor.driver import cuda_text
 from cupti_etl.storage.disk import remove
 from cupti_etl.storage.replace import OF_QUERIES
+from cupti_etl.units import counted
 
 _NOT_IN_NAMES = re.compile(r"[^\w.\[\]-]+")
 _LONGEST = 100
@@ -117,8 +118,7 @@ class Baseline:
         if replace:
             for old in set(self.runs) - set(kept):
                 remove(old)
-        count = len(self.runs)
-        return Outcome("kept", f"the baseline has {count} {'run' if count == 1 else 'runs'}")
+        return Outcome("kept", f"the baseline has {counted(len(self.runs), 'run')}")
 
 
 def _as_name(text: str) -> str:

@@ -67,8 +67,8 @@ captured AS (
     GROUP BY gpu
 )
 SELECT sums.gpu, saved_ns,
-       CASE WHEN 2 * captured.ns > saved_ns THEN 'most of it capturing graphs'
-            ELSE 'most of it before' END AS culprit,
-       CASE WHEN 2 * captured.ns > saved_ns THEN NULL ELSE kernel END AS kernel
+       CASE WHEN captured.gpu IS NULL THEN 'most of it before'
+            ELSE 'most of it capturing graphs' END AS culprit,
+       CASE WHEN captured.gpu IS NULL THEN kernel END AS kernel
 FROM sums
-LEFT JOIN captured ON captured.gpu = sums.gpu
+LEFT JOIN captured ON captured.gpu = sums.gpu AND 2 * captured.ns > saved_ns
