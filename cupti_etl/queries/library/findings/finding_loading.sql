@@ -54,17 +54,36 @@ sums AS (
     FROM loads
     GROUP BY gpu
 ),
-captured AS (
-    SELECT gpu, sum(least(capture.end_ns, gap.start_ns + gap_ns)
-                    - greatest(capture.start_ns, gap.start_ns)) AS ns
-    FROM _gap_cause AS gap
+gaps AS (
+    SELECT gpu, process_id, start_ns, start_ns + gap_ns AS end_ns,
+           coalesce(sum(gap_ns) OVER (
+               PARTITION BY gpu, process_id ORDER BY start_ns
+               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+           ), 0) AS before_ns
+    FROM _gap_cause
+    SEMI JOIN _graph_capture USING (process_id)
+),
+captures AS (
+    SELECT gpu, capture.*
+    FROM _graph_capture AS capture
+    JOIN (SELECT DISTINCT gpu, process_id FROM gaps) AS used USING (process_id)
     CROSS JOIN steady
-    JOIN _graph_capture AS capture
-        ON capture.process_id = gap.process_id
-        AND capture.start_ns < gap.start_ns + gap_ns
-        AND capture.end_ns > gap.start_ns
     WHERE coalesce(capture.start_ns < from_ns, true)
-    GROUP BY gpu
+),
+edges AS (
+    SELECT gpu, process_id, start_ns AS at_ns, -1 AS sign FROM captures
+    UNION ALL
+    SELECT gpu, process_id, end_ns, 1 FROM captures
+),
+captured AS (
+    SELECT edges.gpu,
+           sum(sign * (before_ns + least(at_ns, gaps.end_ns) - gaps.start_ns)) AS ns
+    FROM edges
+    ASOF JOIN gaps
+        ON gaps.gpu = edges.gpu
+        AND gaps.process_id = edges.process_id
+        AND gaps.start_ns <= edges.at_ns
+    GROUP BY edges.gpu
 )
 SELECT sums.gpu, saved_ns,
        CASE WHEN captured.gpu IS NULL THEN 'most of it before'
