@@ -13,7 +13,7 @@ from cupti_etl.capture.obstacles import (
     range_obstacle,
     sass_obstacle,
 )
-from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process, ProcessInfo
+from cupti_etl.capture.segment import NOT_FLUSHED, NOT_TRACED, Process, ProcessInfo
 from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.schema.loss import Loss
@@ -70,8 +70,8 @@ def _null_times(process: Process, info: ProcessInfo) -> Iterator[Loss]:
         if no_start:
             detail = (
                 "CUPTI gave no timestamps for these rows: the calls that asked for them failed"
-                " (see api_summary), its device buffers were exhausted, or the GPU failed before"
-                " they ended"
+                " (see api_summary), its device buffers were exhausted, or the program ended"
+                " or the GPU failed before they did"
             )
             yield _lacking(info.process_id, "zero_timestamp", kind.table, no_start, detail)
         if no_end > no_start:
@@ -243,7 +243,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
     missing = 0
     if end_ns is not None:
         missing = info.handed_over - sum(ring_full.values()) - decoded.records - decoded.filtered
-    in_order = info.state == FINISHED
+    in_order = info.is_complete(end_ns is not None)
     counted = missing if in_order and missing > 0 else None
     if info.adopted_ns:
         detail = (

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.capture import open_ranges
 from cupti_etl.capture.recent import Recent, tables_since
 from cupti_etl.capture.ring import Ring, pack
-from cupti_etl.capture.segment import FINISHED
 from cupti_etl.capture.span import Span
 from cupti_etl.capture.triggers import EXIT, SIGNAL, Alive, Fired, Trigger, parse
 from cupti_etl.errors import EtlError, why
@@ -220,7 +219,7 @@ class Recorder:
             return
         for traced in ended:
             info = traced.process.info()
-            if info.state != FINISHED and not traced.is_abandoned:
+            if not info.is_complete(has_ended=True) and not traced.is_abandoned:
                 detail = f"process {info.pid} ended without an orderly exit"
                 yield Fired(EXIT, detail, info.process_id)
         status = self._status()

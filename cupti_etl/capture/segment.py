@@ -14,6 +14,7 @@ from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.schema.kinds import KINDS
 
 STATES = enumeration("etl_process_state", "ETL_")
+TRACING = constant("ETL_TRACING")
 FINISHED = constant("ETL_FINISHED")
 NOT_TRACED = constant("ETL_NOT_TRACED")
 NOT_FLUSHED = constant("ETL_NOT_FLUSHED")
@@ -34,6 +35,12 @@ class ProcessInfo(Copy):
         for name in _MAY_BE_UNSET:
             if vars(self)[name] == _NO_NUMBER:
                 vars(self)[name] = None
+
+    def is_complete(self, has_ended: bool) -> bool:
+        """Whether CUPTI has given back all of this process's records."""
+        if has_ended and self.state == TRACING:
+            return bool(self.is_settled)
+        return bool(self.state == FINISHED)
 
 
 _MAY_BE_UNSET = ("rank", "local_rank", "world_size", "slurm_job_id", "slurm_proc_id")

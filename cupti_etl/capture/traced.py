@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cupti_etl.capture.loss import emitted, losses, stored
-from cupti_etl.capture.segment import FINISHED, NOT_FLUSHED, NOT_TRACED, Process
+from cupti_etl.capture.segment import NOT_FLUSHED, NOT_TRACED, Process
 from cupti_etl.schema.loss import Loss
 
-_STATES = {FINISHED: "finished", NOT_TRACED: "failed", NOT_FLUSHED: "not flushed"}
+_STATES = {NOT_TRACED: "failed", NOT_FLUSHED: "not flushed"}
 
 
 @dataclass
@@ -68,7 +68,10 @@ def _fit(value: int | None, bits: int = 32) -> int | None:
 
 def _process_row(traced: Traced) -> dict[str, Any]:
     info = traced.process.info()
-    ended = "tracing" if traced.end_ns is None else "killed"
+    has_ended = traced.end_ns is not None
+    state = "killed" if has_ended else "tracing"
+    if info.is_complete(has_ended):
+        state = "finished"
     return {
         "process_id": info.process_id,
         "pid": info.pid,
@@ -77,7 +80,7 @@ def _process_row(traced: Traced) -> dict[str, Any]:
         "argv": info.argv or None,
         "start_ns": info.start_ns,
         "end_ns": traced.end_ns,
-        "state": "lost" if traced.is_abandoned else _STATES.get(info.state, ended),
+        "state": "lost" if traced.is_abandoned else _STATES.get(info.state, state),
         "detail": info.detail or None,
         "rank": _fit(info.rank),
         "local_rank": _fit(info.local_rank),

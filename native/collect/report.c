@@ -49,6 +49,7 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 {
 	struct etl_segment *header = process->header;
 	_Atomic uint64_t *left_out = header->counters.range_left_out;
+	uint64_t settled;
 
 	*out = process->info;
 	out->layout_generation = etl_load(&header->layout_generation);
@@ -77,6 +78,8 @@ void etl_process_get_info(const struct etl_process *process, struct etl_process_
 	out->range_communication = etl_peek(&left_out[ETL_LEFT_OUT_COMMUNICATION]);
 	out->range_others = etl_peek(&left_out[ETL_LEFT_OUT_OTHER]);
 	count_held(process, &out->held, &out->first_held_ns);
+	settled = etl_load(&header->settled_ns);
+	out->is_settled = settled && !out->held && (uint64_t)out->last_return_ns <= settled;
 	out->pid = header->pid;
 	out->is_selected = header->is_selected;
 	out->replay_run = header->replay_run;

@@ -2,6 +2,7 @@
 #include <link.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "etl/atomics.h"
 #include "etl/hash.h"
@@ -165,6 +166,36 @@ void etl_python_look(void)
 const char *etl_python_obstacle(void)
 {
 	return etl_load(&is_found) && !etl_load(&is_read) ? obstacle : NULL;
+}
+
+/* ---- its end */
+
+/* Another program, which embeds it, goes on without it. */
+static bool is_python_itself(void)
+{
+	char path[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+	const char *name;
+
+	if (length <= 0)
+		return false;
+	path[length] = '\0';
+	name = strrchr(path, '/');
+	return name && strncmp(name, "/python", 7) == 0;
+}
+
+void etl_python_at_end(void (*function)(void))
+{
+	int (*add)(void (*)(void));
+	void *python, *symbol;
+
+	if (!is_python_itself() || !open_interpreter(&python))
+		return;
+	symbol = dlsym(python, "Py_AtExit");
+	memcpy(&add, &symbol, sizeof add);
+	/* One that has no room for it is flushed at exit(), as every program is. */
+	if (add)
+		(void)add(function);
 }
 
 /* ---- frames */

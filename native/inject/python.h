@@ -26,3 +26,7 @@ uint64_t etl_python_version(const uint8_t *code);
  * or does not fit. */
 size_t etl_python_code(const uint8_t *code, uint8_t *out, size_t size);
 uint32_t etl_python_at(const struct etl_python_place *place);
+
+/* Calls it when Python has ended, if this process is `python`: one that Ctrl-C has ended is killed
+ * by that signal then, and never gets to exit(). */
+void etl_python_at_end(void (*function)(void));

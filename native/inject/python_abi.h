@@ -49,10 +49,13 @@ struct etl_python_abi {
 	void (*raise)(void *, const char *);
 	void *(*tuple_item)(void *, ssize_t);
 	ssize_t (*tuple_size)(void *);
+	void *(*new_tuple)(ssize_t);
+	void *(*attribute)(void *, const char *);
 	void *(*new_dict)(void);
 	int (*dict_set)(void *, void *, void *);
 	int (*dict_set_name)(void *, const char *, void *);
 	void *(*new_integer)(unsigned long long);
+	void *(*new_signed)(long long);
 	unsigned long long (*unsigned_integer)(void *);
 	long long (*integer)(void *, int *);
 	void *(*modules)(void);

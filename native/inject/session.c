@@ -20,6 +20,8 @@
 #include "inject/intern.h"
 #include "inject/launch_stacks.h"
 #include "inject/pc_sampling.h"
+#include "inject/python.h"
+#include "inject/python_child.h"
 #include "inject/range_metrics.h"
 #include "inject/sass_metrics.h"
 #include "inject/range.h"
@@ -71,11 +73,19 @@ static void at_exit(void)
 		(void)etl_timer_finish();
 }
 
+static void may_end(void)
+{
+	if (etl_injector_is_ours())
+		etl_timer_settle();
+}
+
 static void add_hooks(void)
 {
 	pthread_atfork(NULL, NULL, in_child);
 	/* Registered after libcupti was loaded, so that it runs before CUPTI's own. */
 	atexit(at_exit);
+	etl_python_at_end(may_end);
+	etl_python_child_at_end(may_end);
 }
 
 /* Ends the attempt: the collector learns why, the program goes on untraced. */

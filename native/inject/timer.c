@@ -37,8 +37,8 @@ enum { PATIENCE_S = 2, MOST_TURNS = 30 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done;
-static bool running, stopped;
-static _Atomic bool stopping;
+static bool running, stopped, settled;
+static _Atomic bool stopping, settling;
 /* What the thread sleeps on where there is no wakeup page. */
 static _Atomic uint32_t no_orders;
 
@@ -49,7 +49,7 @@ static _Atomic uint32_t *alarm_clock(void)
 	return etl_injector.wakeup ? &etl_injector.wakeup->orders : &no_orders;
 }
 
-/* Returns at the time, or at the process's end; does what is ordered meanwhile. */
+/* Returns at the time, or when the process ends or may end; does what is ordered meanwhile. */
 static void sleep_until(const struct timespec *until)
 {
 	for (;;) {
@@ -61,7 +61,7 @@ static void sleep_until(const struct timespec *until)
 			etl_callbacks_end_orders();
 		else
 			etl_recording_update(ETL_BY_COLLECTOR);
-		if (etl_load(&stopping))
+		if (etl_load(&stopping) || etl_load(&settling))
 			return;
 		if (syscall(SYS_futex, alarm_clock(), FUTEX_WAIT_BITSET, seen, until, NULL,
 			    FUTEX_BITSET_MATCH_ANY) < 0 &&
@@ -144,6 +144,31 @@ static void look_for_others(void)
 		etl_recording_regain();
 }
 
+/* First what is complete, then the rest, with unfinished kernels. */
+static void flush_all(void)
+{
+	flush(0);
+	flush(CUPTI_FLUSH_FORCED);
+}
+
+static void say(bool *what)
+{
+	pthread_mutex_lock(&lock);
+	*what = true;
+	pthread_cond_broadcast(&done);
+	pthread_mutex_unlock(&lock);
+}
+
+static void settle(void)
+{
+	etl_store(&settling, false);
+	flush_all();
+	etl_facts_say(false);
+	etl_store(&etl_injector.map.segment->settled_ns, (uint64_t)etl_now_ns());
+	etl_wakeup_send();
+	say(&settled);
+}
+
 static void *loop(void *unused)
 {
 	struct etl_segment *segment = etl_injector.map.segment;
@@ -162,6 +187,10 @@ static void *loop(void *unused)
 		sleep_until(&next);
 		if (etl_load(&stopping))
 			break;
+		if (etl_load(&settling)) {
+			settle();
+			continue;
+		}
 		flush(0);
 		etl_facts_say(false);
 		look_for_others();
@@ -178,9 +207,7 @@ static void *loop(void *unused)
 	etl_range_metrics_finish();
 	etl_sass_metrics_finish();
 	etl_nccl_finish();
-	/* First what is complete, then the rest, with unfinished kernels. */
-	flush(0);
-	flush(CUPTI_FLUSH_FORCED);
+	flush_all();
 	etl_facts_say(true);
 	if (etl_takeover_probe_is_lost())
 		etl_recording_lose();
@@ -190,10 +217,7 @@ static void *loop(void *unused)
 	etl_put(&segment->finished_ns, (uint64_t)etl_now_ns());
 	etl_store(&segment->state, ETL_FINISHED);
 	etl_wakeup_send();
-	pthread_mutex_lock(&lock);
-	stopped = true;
-	pthread_cond_signal(&done);
-	pthread_mutex_unlock(&lock);
+	say(&stopped);
 	return NULL;
 }
 
@@ -207,6 +231,7 @@ int etl_timer_start(void)
 
 	stopped = false;
 	etl_store(&stopping, false);
+	etl_store(&settling, false);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&done, &monotonic);
@@ -230,36 +255,52 @@ static uint64_t progress(void)
 	       etl_peek(&counters->pc_rows) + etl_peek(&counters->range_rows);
 }
 
-int etl_timer_finish(void)
+/* With `lock` held: wakes the thread, and waits as long as it gets on; 0 or -ETIMEDOUT. */
+static int ask_for(_Atomic bool *order, const bool *is_done)
 {
 	struct timespec until;
-	uint64_t before;
-	int code = 0, turns = 0;
+	uint64_t before = progress();
+	int turns = 0;
 
-	if (!running)
-		return 0;
-	before = progress();
 	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += PATIENCE_S;
-	pthread_mutex_lock(&lock);
-	etl_store(&stopping, true);
-	/* Release: the thread that wakes up sees `stopping`. */
+	etl_store(order, true);
+	/* Release: the thread that wakes up sees the order. */
 	atomic_fetch_add_explicit(alarm_clock(), 1, memory_order_release);
 	syscall(SYS_futex, alarm_clock(), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	while (!stopped) {
+	while (!*is_done && !stopped) {
 		uint64_t now;
 
 		if (pthread_cond_timedwait(&done, &lock, &until) != ETIMEDOUT)
 			continue;
 		now = progress();
-		if (now == before || ++turns == MOST_TURNS) {
-			etl_store(&etl_injector.map.segment->state, ETL_NOT_FLUSHED);
-			code = -ETIMEDOUT;
-			break;
-		}
+		if (now == before || ++turns == MOST_TURNS)
+			return -ETIMEDOUT;
 		before = now;
 		until.tv_sec += PATIENCE_S;
 	}
+	return 0;
+}
+
+void etl_timer_settle(void)
+{
+	pthread_mutex_lock(&lock);
+	settled = false;
+	if (running)
+		(void)ask_for(&settling, &settled);
+	pthread_mutex_unlock(&lock);
+}
+
+int etl_timer_finish(void)
+{
+	int code;
+
+	if (!running)
+		return 0;
+	pthread_mutex_lock(&lock);
+	code = ask_for(&stopping, &stopped);
+	if (code < 0)
+		etl_store(&etl_injector.map.segment->state, ETL_NOT_FLUSHED);
 	running = !stopped;
 	pthread_mutex_unlock(&lock);
 	return code;

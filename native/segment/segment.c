@@ -365,6 +365,7 @@ void etl_segment_renew(struct etl_map *map)
 	etl_put(&segment->last_flush_ns, 0);
 	etl_put(&segment->last_return_ns, 0);
 	etl_put(&segment->finished_ns, 0);
+	etl_put(&segment->settled_ns, 0);
 	etl_put(&segment->taken_ns, 0);
 	etl_put(&segment->regained_ns, 0);
 	etl_store(&segment->strings_wanted, 0);

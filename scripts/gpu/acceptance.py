@@ -41,18 +41,21 @@ class Case:
         options: further options of ``capture``.
         reference: a command that is run untraced and writes ``{reference}``, torch.profiler's
             counts; () for none.
+        status: with which the command ends.
     """
 
     name: str
     command: tuple[str, ...]
     options: tuple[str, ...] = ()
     reference: tuple[str, ...] = ()
+    status: int = 0
 
 
 def cases(launch_loop: str, newer_cupti: str | None) -> list[Case]:
     """All captures of the acceptance."""
     train = (PYTHON, str(HERE / "train.py"), "--log", "{log}")
     workload = (*WORKLOAD, "--log", "{log}")
+    ending = (PYTHON, str(HERE / "ending_app.py"))
     loop = (launch_loop, "{log}", "300000", "4", "1")
     pair = " & ".join(
         shlex.join([launch_loop, log, "100000", str(streams), "1"])
@@ -65,6 +68,9 @@ def cases(launch_loop: str, newer_cupti: str | None) -> list[Case]:
         Case("two_processes", ("sh", "-c", f"{pair} & wait")),
         Case("triton", (PYTHON, str(HERE / "triton_app.py"), "--log", "{log}")),
         Case("driver_api", workload),
+        Case("interrupted", (*ending, "interrupted", "--log", "{log}"), status=130),
+        Case("fork", (*ending, "fork", "--log", "{log}")),
+        Case("forkserver", (*ending, "forkserver", "--log", "{log}")),
     ]
     if newer_cupti:
         options = ("--cupti", newer_cupti)
@@ -94,7 +100,7 @@ class Acceptance:
         counts = None
         if case.reference and done.status == 0:
             counts = self._reference(case, reference)
-        self._judge(case.name, command, done, trace, logs, counts)
+        self._judge(case.name, command, done, trace, logs, counts, case.status)
 
     def replay(self, name: str, recording: Path, log: Path) -> None:
         """Replay a recording, then check the trace against the log of the recorded program."""
@@ -134,8 +140,9 @@ class Acceptance:
         trace: Path,
         logs: Sequence[Path],
         counts: dict[str, dict[str, int]] | None,
+        status: int = 0,
     ) -> None:
-        problems = [] if done.status == 0 else [f"status {done.status}", *done.last_lines]
+        problems = [] if done.status == status else [f"status {done.status}", *done.last_lines]
         problems += [f"{log.name} was not written" for log in logs if not log.exists()]
         if name == "train" and counts is None:
             problems.append("there are no counts of torch.profiler to compare with")

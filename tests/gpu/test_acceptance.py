@@ -126,7 +126,9 @@ def acceptance(
 
 
 def test_a_true_capture_passes(tmp_path: Path, driver_folder: Path) -> None:
-    status, cases = acceptance(tmp_path, driver_folder, "driver_api", "demo")
+    status, cases = acceptance(
+        tmp_path, driver_folder, "driver_api", "interrupted", "forkserver", "demo"
+    )
     assert status == 0
     assert len(cases["driver_api"]["checks"]) == 11  # type: ignore[arg-type]
     assert cases["demo"]["passed"]

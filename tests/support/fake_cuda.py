@@ -9,7 +9,7 @@ import sys
 
 from support.flushed import FLUSHED
 
-_PRELUDE = f"""{FLUSHED}
+PRELUDE = f"""{FLUSHED}
 import ctypes, os, sys, time
 from pathlib import Path
 
@@ -30,4 +30,4 @@ def wait_for(path):
 
 def script(text: str) -> list[str]:
     """The command line of a program that has ``cuda``, ``launch``, ``flushed`` and ``wait_for``."""
-    return [sys.executable, "-c", _PRELUDE + text]
+    return [sys.executable, "-c", PRELUDE + text]

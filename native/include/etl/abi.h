@@ -99,6 +99,7 @@ struct etl_process_info {
 	uint32_t steps_live;
 	uint32_t layout_generation;
 	uint32_t is_selected, replay_run; /* records of chosen fields; of the command, from 1, or 0 */
+	uint32_t is_settled; /* CUPTI had to give back all, and has got no record since */
 	char host[128];
 	char cupti_path[512];
 	char argv[4096];

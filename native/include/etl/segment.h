@@ -133,6 +133,7 @@ struct etl_segment {
 	_Atomic uint64_t last_flush_ns; /* begin of the last cuptiActivityFlushAll that has ended */
 	_Atomic uint64_t last_return_ns; /* when CUPTI last returned a buffer */
 	_Atomic uint64_t finished_ns;
+	_Atomic uint64_t settled_ns; /* when CUPTI last had to give back all, in case this is the end */
 	/* Another CUPTI client has had our records since, and until (0: still has). */
 	_Atomic uint64_t taken_ns;
 	_Atomic uint64_t regained_ns;
