@@ -249,7 +249,7 @@ class CaptureOptions:
         linger_ns: how long processes that outlive the command are followed; None is until
             they end.
         argv: whether command lines are stored.
-        quiet: no live line and no summary.
+        quiet: no line that says how it goes, and no summary.
         spool: where the folder is made from which a trace is uploaded; None for where temporary
             files are.
         spool_bytes: the largest size of that folder.

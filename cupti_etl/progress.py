@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from contextlib import suppress
+from typing import TextIO
 
 import click
 
@@ -36,6 +37,11 @@ def say(text: str) -> None:
         click.echo(printable(text, keep="\n"), err=True)
 
 
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody reads it.  A program may run without standard streams at all."""
+    return stream is not None and stream.isatty()
+
+
 class Line:
     """A line on stderr that says how it goes, where that is a terminal.
 
@@ -44,8 +50,7 @@ class Line:
     """
 
     def __init__(self, *, is_wanted: bool = True) -> None:
-        # A program may run without a standard error at all.
-        self.is_on = is_wanted and sys.stderr is not None and sys.stderr.isatty()
+        self.is_on = is_wanted and is_terminal(sys.stderr)
         self._shown = False
 
     def show(self, text: str) -> None:

@@ -355,7 +355,7 @@ class _Run:
             launcher.terminate()
         if collector.traced or self.sampling is not None:
             self._relink.begin()
-        self._line.tell(collector)
+        self._line.tell(collector, beside_program=self._idle is None)
         pause = self._budget.pause_ms(_PAUSE_MS) if self._budget is not None else _PAUSE_MS
         return 0 if self._idle is not None and self._idle < 2 else pause
 

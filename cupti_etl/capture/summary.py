@@ -1,13 +1,14 @@
-"""What a capture says on stderr: one line while the program runs, and a summary."""
+"""What a capture says on stderr: one line that says how it goes, and a summary."""
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cupti_etl.capture.segment import NOT_TRACED
-from cupti_etl.progress import Line, say
+from cupti_etl.progress import Line, is_terminal, say
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.units import counted
 
@@ -23,8 +24,15 @@ class ProgressLine(Line):
         super().__init__(is_wanted=not quiet)
         self._last = (time.monotonic(), 0)
 
-    def tell(self, collector: Collector) -> None:
-        """Show how it goes, twice a second."""
+    def tell(self, collector: Collector, *, beside_program: bool = False) -> None:
+        """Show how it goes, twice a second.
+
+        Args:
+            beside_program: whether a program runs whose output a terminal on stdout shows, too:
+                then nothing is said amid that.
+        """
+        if beside_program and is_terminal(sys.stdout):
+            return
         now = time.monotonic()
         then, before = self._last
         if not self.is_on or now - then < 0.5:

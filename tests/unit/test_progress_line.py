@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+from typing import Any, cast
 
 import pytest
 from support.on_terminal import OnTerminal
 
+from cupti_etl.capture import summary
+from cupti_etl.capture.summary import ProgressLine
 from cupti_etl.progress import Line
 
 
@@ -45,3 +48,30 @@ def test_a_terminal_that_goes_away_is_no_reason_to_fail(monkeypatch: pytest.Monk
     line.show("one")
     assert not line.is_on
     line.clear()
+
+
+class Collector:
+    traced = ()
+    sampling = None
+
+    def rows_and_records(self) -> tuple[int, int]:
+        return 7, 8
+
+    def losses(self) -> tuple[()]:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("is_on_terminal", "beside_program", "is_said"),
+    [(True, True, False), (False, True, True), (True, False, True)],
+)
+def test_it_is_not_amid_what_the_program_prints(
+    monkeypatch: pytest.MonkeyPatch, is_on_terminal: bool, beside_program: bool, is_said: bool
+) -> None:
+    terminal = OnTerminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(sys, "stdout", terminal if is_on_terminal else io.StringIO())
+    line = ProgressLine(quiet=False)
+    monkeypatch.setattr(summary.time, "monotonic", lambda: 10.0**9)
+    line.tell(cast("Any", Collector()), beside_program=beside_program)
+    assert ("7 rows" in terminal.getvalue()) is is_said
