@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import duckdb
 import pytest
 from hypothesis import given, settings
@@ -16,16 +18,27 @@ _CUT = (
 Rows = list[tuple[int | None, int | None, int | None]]
 
 
+@functools.cache
+def _database() -> duckdb.DuckDBPyConnection:
+    """One for all: to open one costs more than to ask it."""
+    return duckdb.connect()
+
+
 def _asked(rows: Rows, intervals: Intervals, key: str = "gpu") -> tuple[Rows, Rows]:
     """What the two SELECTs give."""
-    with duckdb.connect() as con:
+    con = _database()
+    con.begin()
+    try:
         con.execute("CREATE TABLE work (gpu BIGINT, start_ns BIGINT, end_ns BIGINT)")
         if rows:
-            con.executemany("INSERT INTO work VALUES (?, ?, ?)", rows)
+            values = str(rows)[1:-1].replace("None", "NULL")
+            con.execute(f"INSERT INTO work VALUES {values}")
         intervals.make(con)
         starting = intervals.starting("work", key, "start_ns")
         overlapping = intervals.overlapping("work", key, "start_ns", "end_ns", _CUT)
         return con.sql(starting).fetchall(), con.sql(overlapping).fetchall()
+    finally:
+        con.rollback()
 
 
 def _expected(rows: Rows, intervals: Intervals, key: str = "gpu") -> tuple[Rows, Rows]:
