@@ -84,6 +84,25 @@ def test_what_moves_after_the_kernels_is_not_to_blame(trace: MakeTrace) -> None:
     )
 
 
+def test_what_the_host_takes_while_a_kernel_runs_is_not_what_it_waits_for(
+    trace: MakeTrace,
+) -> None:
+    # The host reads a result of before, and the driver brings the pages beside it, too.
+    opened = trace(
+        device=DEVICES,
+        kernel="process_id device_id start_ns end_ns name\n 1 0 100 200 k",
+        unified_memory="""
+            process_id counter             migration_cause start_ns end_ns src_device_id dst_device_id
+            1          bytes_transfer_DtoH coherence       110      120    0             -
+            1          bytes_transfer_DtoH prefetch        120      160    0             -
+            1          bytes_transfer_HtoD coherence       170      180    -             0
+        """,  # noqa: E501
+    )
+    assert_rows(
+        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 10 'most of it HtoD'"
+    )
+
+
 def test_without_managed_memory_nothing_is_found(trace: MakeTrace) -> None:
     opened = trace(
         device=DEVICES, kernel="process_id device_id start_ns end_ns name\n 1 0 100 200 k"

@@ -1,8 +1,10 @@
 -- How long kernels waited for managed memory that was not where they ran.
 --
 -- computed: The union of the page faults of a GPU and of the moves between it and others or the
---   host, as far as kernels ran on it meanwhile (union), without moves that the program asked for.
---   The culprit is what most of that time was of: faults, or moves in a direction.
+--   host, as far as kernels ran on it meanwhile (union), without moves that the program asked for
+--   and without those to the host that the host caused when it touched the memory: for these it is
+--   the host that waits. The culprit is what most of that time was of: faults, or moves in a
+--   direction.
 -- requires: unified_memory, _busy_interval
 -- limits: What the host waits for in page faults of its own is not recorded.
 -- finding: kernels wait for managed memory (measured)
@@ -20,6 +22,10 @@ WITH moves AS (
         AND gpu.device_id = coalesce(dst_device_id, src_device_id)
     WHERE (starts_with(counter, 'bytes_transfer') OR counter = 'gpu_page_fault')
         AND end_ns > start_ns AND migration_cause IS DISTINCT FROM 'user'
+        -- A kernel waits for what is evicted to make room for its own.
+        AND NOT coalesce(
+            counter = 'bytes_transfer_DtoH' AND migration_cause IN ('coherence', 'prefetch'), false
+        )
 ),
 running AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns
