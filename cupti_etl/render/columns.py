@@ -101,7 +101,8 @@ class Shape:
         if self.is_known:
             full = {name for name in FULL if self.label and name in self.label.of}
             said = tuple(name for name in names if by_name[name].unit != "id" and name not in full)
-            wanted = self.first or said
+            # Where there is nothing but ids, they are the answer.
+            wanted = self.first or said or tuple(names)
             whose = (name for name in WHOSE if name in differ and name in names)
             label = (self.label.column,) if self.label else ()
             # Early, or a narrow terminal has no room for it and rows look alike.

@@ -101,6 +101,15 @@ def test_a_query_is_told_by_its_first_columns(trace: MakeTrace) -> None:
     assert list(raw.columns[1].cells) == ["1500", "1000", "100"]
 
 
+def test_ids_are_shown_where_there_is_nothing_else(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel=KERNELS,
+        api_call="process_id correlation_id domain name\n5000000001 7 driver cuGraphLaunch",
+    )
+    shown = table(opened.query("graph_launch"), View())
+    assert names(shown.columns) == ["process_id", "correlation_id"]
+
+
 def test_processes_are_named_and_times_count_from_the_beginning(trace: MakeTrace) -> None:
     opened = trace(
         kernel=KERNELS, kernel_name=NAMES,
