@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.trace import MakeTrace
+from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.analysis.notes import notes
 from cupti_etl.analysis.report import build
@@ -140,3 +140,32 @@ def test_work_that_no_operator_asked_for_is_said_to_be_missing(
     assert told["api_summary"] == []
     warned = list(build(opened).warnings)
     assert ["asked for by no operator" in each for each in warned] == [True] * len(said)
+
+
+def test_of_a_gpu_whose_gaps_have_no_known_call_it_is_not_said_what_it_waited_for(
+    trace: MakeTrace,
+) -> None:
+    # GPU 1 worked for a process whose calls were not recorded; GPU 0 misses one call in ten.
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns correlation_id name
+            1          0         1000     1900   1              a
+            1          0         1910     2000   -              a
+            2          1         1000     1100   -              a
+            2          1         1900     2000   -              a
+        """,
+        api_call="""
+            process_id name             correlation_id start_ns end_ns
+            1          cudaLaunchKernel 1              900      950
+        """,
+        device="process_id device_id device_uuid\n 1 0 A\n 2 1 B",
+    )
+    assert_rows(
+        opened.query("launch_bound"),
+        """
+        gpu verdict            saved_ns idle_ns span_ns
+        0   "not launch bound" 0        10      1000
+        1   "cannot tell"      0        800     1000
+        """,
+    )
+    assert_rows(opened.sql("SELECT DISTINCT gpu FROM critical_path"), "gpu\n 0")

@@ -23,4 +23,4 @@ SELECT bound.gpu, saved_ns - synchronized_ns AS saved_ns,
        concat(verdict, ', most of it before') AS culprit, most.name AS kernel
 FROM launch_bound AS bound
 LEFT JOIN most ON most.gpu = bound.gpu
-WHERE verdict != 'not launch bound'
+WHERE verdict IN ('launch bound', 'partly launch bound')

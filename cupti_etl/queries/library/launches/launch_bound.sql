@@ -2,7 +2,8 @@
 --
 -- computed: The idle time of the GPU with nothing on its queues (gap_attribution, without queued)
 --   in gaps in which the host was launching, or which were shorter than 100 us and spent outside
---   CUDA, as a share of the span. The verdict is "launch bound" from 10 % on, "partly" from 3 %.
+--   CUDA, as a share of the span. The verdict is "launch bound" from 10 % on, "partly" from 3 %,
+--   and below that "cannot tell" if it could be 3 % with the gaps of which the call is not known.
 -- requires: gpu_activity, api_call, _busy_interval
 -- materialized: Few rows, of all gaps.
 -- limits: A graph or fewer, larger kernels would save at most saved_ns, and to synchronize less
@@ -13,7 +14,7 @@
 -- scope: steady
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
---   verdict VARCHAR: launch bound, partly launch bound, or not launch bound.
+--   verdict VARCHAR: launch bound, partly launch bound, not launch bound, or cannot tell.
 --   launch_bound_pct DOUBLE [%]: saved_ns as a share of the span of the GPU.
 --   saved_ns BIGINT [ns]: Idle time that launching cost: the next two columns together.
 --   launching_ns BIGINT [ns]: Idle while the host was in a launching call.
@@ -23,13 +24,14 @@
 --   idle_ns BIGINT [ns]: All idle time of the GPU.
 --   span_ns BIGINT [ns]: From its first start to its last end.
 WITH gaps AS (
-    SELECT gpu, is_after_wait, launching_ns,
+    SELECT gpu, is_after_wait, launching_ns, unknown_ns,
            CASE WHEN gap_ns < 100000 THEN outside_ns ELSE 0 END AS between_calls_ns
     FROM _gap_cause
 ),
 causes AS (
     SELECT gpu, TRY_CAST(sum(launching_ns) AS BIGINT) AS launching_ns,
            TRY_CAST(sum(between_calls_ns) AS BIGINT) AS between_calls_ns,
+           TRY_CAST(sum(unknown_ns) AS BIGINT) AS unknown_ns,
            TRY_CAST(sum(launching_ns + between_calls_ns) FILTER (WHERE is_after_wait) AS BIGINT)
                AS synchronized_ns
     FROM gaps
@@ -40,13 +42,15 @@ sums AS (
            coalesce(between_calls_ns, 0) AS between_calls_ns, idle_ns, span_ns,
            coalesce(launching_ns + between_calls_ns, 0) AS saved_ns,
            coalesce(synchronized_ns, 0) AS synchronized_ns,
-           coalesce(100.0 * (launching_ns + between_calls_ns) / nullif(span_ns, 0), 0) AS percent
+           coalesce(100.0 * (launching_ns + between_calls_ns) / nullif(span_ns, 0), 0) AS percent,
+           coalesce(100.0 * unknown_ns / nullif(span_ns, 0), 0) AS unknown_pct
     FROM busy_breakdown AS busy
     LEFT JOIN causes ON causes.gpu = busy.gpu
     WHERE EXISTS (SELECT 1 FROM _any_api_call)
 )
 SELECT gpu,
        CASE WHEN percent >= 10 THEN 'launch bound' WHEN percent >= 3 THEN 'partly launch bound'
+            WHEN percent + unknown_pct >= 3 THEN 'cannot tell'
             ELSE 'not launch bound' END AS verdict,
        percent AS launch_bound_pct, saved_ns, launching_ns, between_calls_ns, synchronized_ns,
        idle_ns, span_ns

@@ -8,10 +8,12 @@
 --   that frees memory while the GPU works, as cudaFree does. The classes of a GPU add to its span.
 -- requires: gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
+--   launch: no recorded call asked for recorded work, so the host is not seen.
 --   _busy_interval
 -- materialized: Few rows, of all intervals.
 -- limits: One GPU and the process that it waits for at a time: chains over other GPUs and processes
---   end at communication. Waits for events are part of idle.
+--   end at communication. Waits for events are part of idle, as are gaps of which the call is not
+--   known. A GPU that has no others is left out if these are 3 % of its span.
 -- front: What would make the run end earlier?
 -- first: class, percent, total_ns, slack_ns, gpu
 -- alias: critical_path_analysis
@@ -55,6 +57,12 @@ totals AS (
            coalesce((SELECT ns FROM beside WHERE gpu = busy.gpu AND work = 'any'), 0) AS ha
     FROM busy_breakdown AS busy
     WHERE EXISTS (SELECT 1 FROM _any_api_call)
+        AND NOT coalesce((
+            SELECT bool_and(unknown_ns > 0)
+                   AND sum(unknown_ns) >= 0.03 * (busy.end_ns - busy.start_ns)
+            FROM _gap_cause
+            WHERE _gap_cause.gpu = busy.gpu
+        ), false)
 ),
 classes AS (
     SELECT gpu, span_ns, 1 AS place, 'host' AS class, host_ns AS total_ns, 0 AS slack_ns FROM totals
