@@ -67,6 +67,27 @@ def test_ranks_before_the_process(tmp_path: Path, imported: Import) -> None:
     )
 
 
+def test_the_process_behind_the_gpu(tmp_path: Path, imported: Import) -> None:
+    """As our own export of several processes writes it; ids are those of others, too."""
+    path = kineto(
+        tmp_path / "exported.json",
+        *of_rank(0, 80, "GPU 0 of 80", 5),
+        *of_rank(1, 81, "GPU 1 of 81", 5),
+        event("cuda_sync", "Stream Sync", 140, 5, "waits of 81", correlation=6, stream=7),
+        event("overhead", "Resource", 150, 2, "overhead of 80"),
+        deviceProperties=[{"id": number, "name": "H100"} for number in (0, 1)],
+    )
+    trace = imported(path)
+    assert_rows(
+        trace.sql(BY_PROCESS), EXPECTED.replace("80  0 ", "80  - ").replace("81  1 ", "81  - ")
+    )
+    assert trace.sql("FROM process").count() == 2
+    for table, pid in (("synchronization", 81), ("overhead", 80)):
+        assert_rows(
+            trace.sql(f"SELECT pid FROM {table} JOIN process USING (process_id)"), f"pid\n {pid}"
+        )
+
+
 def test_ranks_of_several_kinds_have_no_number(tmp_path: Path, imported: Import) -> None:
     path = kineto(
         tmp_path / "merged.json",

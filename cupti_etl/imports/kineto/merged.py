@@ -2,6 +2,7 @@
 
 TraceFuse of TraceLens has the rank among the arguments.  SGLang writes its kinds of ranks before
 the process, as in ``[TP01-DP00] 83``, for which correlation ids may be those of other ranks, too.
+Our own export of several processes writes the process behind the GPU, as in ``GPU 1 of 83``.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 from cupti_etl.imports.source import Process, new_process_id
 
 _LABELLED = re.compile(r"\[([^\]]{1,64})\] (.+)")
+_OWNED = re.compile(r"(?:GPU \d{1,9}|waits|overhead) of (\d{1,10})")
 _RANK = re.compile(r"(?:TP)?(\d{1,9})")
 
 
@@ -65,11 +67,19 @@ class Shares:
             return
         for label in pc.unique(labels).to_pylist():
             if label not in self.by_label:
-                self.by_label[label] = Share(Process(new_process_id()))
+                self.by_label[label] = Share(Process(new_process_id()), callers=_owners(label))
             is_its = pc.is_null(labels) if label is None else pc.equal(labels, label)
             yield self.by_label[label], events.filter(pc.fill_null(is_its, False))
 
 
 def _label(pid: str) -> str | None:
     found = _LABELLED.fullmatch(pid)
-    return found[1] if found else None
+    if found:
+        return found[1]
+    owned = _OWNED.fullmatch(pid)
+    return f"of {owned[1]}" if owned else None
+
+
+def _owners(label: str | None) -> set[str]:
+    """The process that work names as its own: its calls have its number alone."""
+    return {label[3:]} if label and label.startswith("of ") else set()
