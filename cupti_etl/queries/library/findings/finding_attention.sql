@@ -43,13 +43,10 @@ kernels AS (
     JOIN _kernel_mean ON name = softmax
     GROUP BY softmax
     HAVING bool_or(is_after) AND bool_or(NOT is_after)
-),
-worst AS (
-    SELECT arg_max(softmax, (saved_ns, softmax)) AS kernel FROM kernels
 )
 SELECT gpu, TRY_CAST(sum(saved_ns * gpu_share) AS BIGINT) AS saved_ns,
-       'most of it around' AS culprit, any_value(worst.kernel) AS kernel
+       'most of it around' AS culprit,
+       arg_max(softmax, (saved_ns * gpu_share, softmax)) AS kernel
 FROM kernels
 JOIN _kernel_time ON name = softmax
-CROSS JOIN worst
 GROUP BY gpu

@@ -2,7 +2,7 @@
 --
 -- computed: saved_ns of memcpy_blocking, but no more than its idle_ns, as the run gains no more, or
 --   than the GPU was idle while the host waited or was in calls about memory, as several threads
---   can be in them. The culprit is the call that cost most of it on all GPUs.
+--   can be in them. The culprit is the call that cost most of it on the GPU.
 -- requires: api_call
 -- finding: copies or memsets keep the host from going on (estimated)
 -- advice: pin the host memory, and use asynchronous calls
@@ -16,15 +16,16 @@ blocking AS (
     GROUP BY gpu
 ),
 most AS (
-    SELECT arg_min(api_name, (-least(saved_ns, idle_ns), api_name)) AS api_name
+    SELECT gpu, arg_min(api_name, (-least(saved_ns, idle_ns), api_name)) AS api_name
     FROM _memcpy_blocking
+    GROUP BY gpu
 )
 SELECT blocking.gpu,
        -- A GPU without gaps has nothing to gain.
        TRY_CAST(CASE WHEN blocking.gpu IS NULL THEN saved_ns
                      ELSE least(saved_ns, coalesce(idle_ns, 0)) END AS BIGINT) AS saved_ns,
-       concat(coalesce(nullif(max(calls) OVER (), 1) || ' of them, most by ', 'one by '), api_name)
+       concat(coalesce(nullif(calls, 1) || ' of them, most by ', 'one by '), api_name)
            AS culprit
 FROM blocking
-CROSS JOIN most
+JOIN most ON most.gpu IS NOT DISTINCT FROM blocking.gpu
 LEFT JOIN gaps ON gaps.gpu = blocking.gpu

@@ -35,14 +35,14 @@ pairs AS (
         AND NOT (a.category IN ('softmax', 'normalization')
                  AND b.category IN ('softmax', 'normalization'))
 ),
-worst AS (
-    SELECT sum(count)::BIGINT AS n, arg_max(first, (saved_ns, first, second)) AS kernel FROM pairs
+shares AS (
+    SELECT gpu, sum(saved_ns * gpu_share) AS saved_ns, round(sum(count * gpu_share))::BIGINT AS n,
+           arg_max(first, (saved_ns * gpu_share, first, second)) AS kernel
+    FROM pairs
+    JOIN _kernel_time ON name = first
+    GROUP BY gpu
 )
-SELECT gpu, TRY_CAST(sum(saved_ns * gpu_share) AS BIGINT) AS saved_ns,
-       any_value(
-           CASE WHEN n = 1 THEN 'once, after' ELSE format('{:,} times, most of it after', n) END
-       ) AS culprit, any_value(kernel) AS kernel
-FROM pairs
-JOIN _kernel_time ON name = first
-CROSS JOIN worst
-GROUP BY gpu
+SELECT gpu, TRY_CAST(saved_ns AS BIGINT) AS saved_ns,
+       CASE WHEN n <= 1 THEN 'once, after' ELSE format('{:,} times, most of it after', n) END
+           AS culprit, kernel
+FROM shares

@@ -31,13 +31,10 @@ sums AS (
         AND (kernels < 3 OR two.name IS NOT NULL)
         AND (kernels < 4 OR three.name IS NOT NULL)
     GROUP BY last
-),
-worst AS (
-    SELECT arg_max(last, (saved_ns, last)) AS kernel FROM sums
 )
 SELECT gpu, TRY_CAST(sum(saved_ns * gpu_share) AS BIGINT) AS saved_ns,
-       'most of it by' AS culprit, any_value(worst.kernel) AS kernel
+       'most of it by' AS culprit,
+       arg_max(last, (saved_ns * gpu_share, last)) AS kernel
 FROM sums
 JOIN _kernel_time ON name = last
-CROSS JOIN worst
 GROUP BY gpu

@@ -20,8 +20,7 @@ sums AS (
 )
 SELECT gpu,
        TRY_CAST((sums.in_runs - sums.runs) * fixed_ns + sums.before_ns AS BIGINT) AS saved_ns,
-       concat(max(sums.in_runs) OVER kind, ' copies ', sums.copy_kind, ' in ',
-              max(sums.runs) OVER kind, ' runs') AS culprit
+       format('{:,} copies {} in {:,} {}', sums.in_runs::BIGINT, sums.copy_kind, sums.runs,
+              CASE sums.runs WHEN 1 THEN 'run' ELSE 'runs' END) AS culprit
 FROM sums
 JOIN memcpy_small() AS small ON small.copy_kind = sums.copy_kind
-WINDOW kind AS (PARTITION BY sums.copy_kind)

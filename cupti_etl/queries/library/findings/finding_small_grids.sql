@@ -4,7 +4,7 @@
 --   wave is not full if one block fits on a multiprocessor (of several, those of a last wave run
 --   faster), less the time that kernels ran beside each other, in which one fills what another
 --   leaves, and of communication beside them the share of the device that it fills, which they
---   leave to it on purpose. The culprit is the kernel with most of it on all GPUs.
+--   leave to it on purpose. The culprit is the kernel with most of it on the GPU.
 -- requires: kernel, _device_limits
 -- finding: kernels do not fill the device (estimated)
 -- advice: give them more blocks (of 32 threads or more; a multiple of those that fit at once), or
@@ -25,15 +25,16 @@ small AS (
     SELECT * FROM kernels WHERE is_small
 ),
 shapes AS (
-    SELECT demangled, grid, block, sum(wasted_ns) AS wasted_ns
+    SELECT gpu, demangled, grid, block, sum(wasted_ns) AS wasted_ns
     FROM small
-    GROUP BY demangled, grid, block
+    GROUP BY gpu, demangled, grid, block
 ),
 most AS (
-    SELECT count(*) AS n,
+    SELECT gpu, count(*) AS n,
            arg_min({'grid': grid, 'block': block, 'demangled': demangled},
                    (-wasted_ns, demangled, grid, block)) AS worst
     FROM shapes
+    GROUP BY gpu
 ),
 -- kernel_waves has all but communication.
 communication AS (
@@ -68,5 +69,5 @@ SELECT sums.gpu,
        coalesce((SELECT min(mangled) FROM kernel_name WHERE demangled = worst.demangled),
                 worst.demangled) AS kernel
 FROM sums
-CROSS JOIN most
+JOIN most ON most.gpu IS NOT DISTINCT FROM sums.gpu
 LEFT JOIN beside ON beside.gpu = sums.gpu
