@@ -1,4 +1,4 @@
-"""64 ranks with 100,000 kernels each: what a worker needs does not depend on how many there are."""
+"""32 ranks with 100,000 kernels each: what a worker needs does not depend on how many there are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FEW, MANY, KERNELS = 8, 64, 100_000
+FEW, MANY, KERNELS = 4, 32, 100_000
 
 
 @pytest.mark.slow
@@ -35,7 +35,8 @@ def test_many_ranks_need_as_much_for_each_as_few() -> None:
     assert many["partial_kib_per_rank"] == pytest.approx(few["partial_kib_per_rank"], rel=0.1)
     # Two queries, each of which reads times more than once, and the ends of parts.
     assert 0 < many["mib_read"] < 5 * many["mib_on_disk"]
-    assert many["worker_peak_mib"] < min(512, 1.25 * few["worker_peak_mib"])
+    # What a worker kept of each rank, of which it has fourteen more, would be 1.5 MiB at most.
+    assert many["worker_peak_mib"] < min(512, 1.125 * few["worker_peak_mib"])
     # What the driver holds is what the workers say.
     said_mib = (MANY - FEW) * many["partial_kib_per_rank"] / 1024
     assert many["driver_peak_mib"] < few["driver_peak_mib"] + 8 * said_mib
