@@ -40,23 +40,26 @@ _NOISE: dict[str, Callable[[random.Random], float]] = {
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", type=int, default=100, help="of made equal traces, each program")
     parser.add_argument("--slow", type=int, default=40, help="pairs of each slowdown")
+    parser.add_argument("--slower", type=int, nargs="+", default=_SLOWER, help="slowdowns in %%")
     parser.add_argument("--sets", type=int, default=4000, help="of run means, each condition")
 
 
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        made = list(_made(Path(folder), arguments.pairs, arguments.slow))
+        made = list(_made(Path(folder), arguments.pairs, arguments.slow, arguments.slower))
     drawn, recorded = list(_drawn(arguments.sets)), list(_recorded(arguments.sets))
     return {"made": made, "drawn": drawn, "recorded": recorded}
 
 
-def _made(folder: Path, pairs: int, slow: int) -> Iterator[dict[str, Any]]:
+def _made(
+    folder: Path, pairs: int, slow: int, slowdowns: Sequence[int]
+) -> Iterator[dict[str, Any]]:
     """What the plugin says of made traces, one run in the baseline and one after."""
     sys.path.insert(0, str(_ROOT / "tests"))
     from support.stepped import GPU, HOST, stepped_run
 
     for limit, idle_ns in zip(_LIMITS, (GPU, HOST), strict=True):
-        for slower in _SLOWER:
+        for slower in slowdowns:
             draw = random.Random(f"{limit} {slower}")
             verdicts = []
             for number in range(slow if slower else pairs):
