@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -170,17 +170,19 @@ class Steps:
             self.written[len(self.done)] = written
         self.done.append((step, *(str(path.relative_to(self.home)) for path in paths)))
 
-    def after_power_failure(self, at: int, named: int, cut: float) -> dict[str, bytes | None]:
-        """What the disk holds if the power fails after ``at`` steps.
+    def after_power_failure(
+        self, at: int, named: int, cuts: Iterable[float]
+    ) -> Iterator[dict[str, bytes | None]]:
+        """What the disk may hold if the power fails after ``at`` steps.
 
         Args:
             at: so many steps were done.
             named: of the changes of names, the first so many steps' have reached the disk;
                 at least those that a folder was synced after.
-            cut: which share of a file that was not synced has.
+            cuts: which share of a file that was not synced has.
 
-        Returns:
-            Files by path, and folders with None.
+        Yields:
+            For each share, files by path, and folders with None.
         """
         found: dict[str, int | None] = {}
         now: dict[str, int | None] = {}
@@ -191,10 +193,11 @@ class Steps:
             _apply(now, number, step)
             if number < named:
                 _apply(found, number, step)
-        return {
-            path: None if token is None else self._content(token, token in synced, cut)
-            for path, token in found.items()
-        }
+        for cut in cuts:
+            yield {
+                path: None if token is None else self._content(token, token in synced, cut)
+                for path, token in found.items()
+            }
 
     def _content(self, token: int, is_synced: bool, cut: float) -> bytes:
         data = self.written[token]
