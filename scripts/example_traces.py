@@ -23,7 +23,7 @@ _MIB = 2**20
 
 def example_traces(folder: Path) -> None:
     """Write them."""
-    _import(folder / "demo-trace", ROOT / "cupti_etl" / "demo" / "h200.etlrec")
+    demo_trace(folder)
     _import(folder / "pytorch-trace", DATA / "kineto_h100_with_stack.json.gz")
     _import(folder / "ranks-trace", DATA / "kineto_rank0.json.gz", DATA / "kineto_rank1.json.gz")
     recorded_trace(folder / "jax-trace", "jax_h200/launches")
@@ -35,6 +35,11 @@ def example_traces(folder: Path) -> None:
         shutil.copy(DATA / "pm_h200" / f"{table}.parquet", part)
     made_trace(folder / "made-trace")
     counted_trace(folder / "counts-trace")
+
+
+def demo_trace(folder: Path) -> None:
+    """Write the one that the tutorial begins with."""
+    _import(folder / "demo-trace", ROOT / "cupti_etl" / "demo" / "h200.etlrec")
 
 
 def _import(trace: Path, *files: Path) -> None:

@@ -43,7 +43,9 @@ def test_other_output_is_noticed(tmp_path: Path) -> None:
     code = (
         "import runpy, sys; from pathlib import Path;"
         f"script = runpy.run_path({str(SCRIPT)!r});"
-        f"script['main'].__globals__['PAGES'] = (Path({str(copy)!r}),);"
+        "from example_traces import demo_trace;"
+        "names = script['main'].__globals__;"
+        f"names |= {{'PAGES': (Path({str(copy)!r}),), 'example_traces': demo_trace}};"
         "sys.exit(script['main'](['--check']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
