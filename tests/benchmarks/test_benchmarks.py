@@ -16,7 +16,7 @@ TINY = {
     "callbacks": ["--launches", "2000", "--rounds", "1"],
     "decode": ["--mib", "1", "--rounds", "1"],
     "drain": ["--rate", "20000", "--seconds", "1", "--tries", "1"],
-    "fleet": ["--ranks", "2", "8", "--kernels", "2000"],
+    "fleet": ["--ranks", "1", "2", "--kernels", "2000"],
     "flight": ["--rate", "20000", "--seconds", "8", "--span", "1"],
     "lag": ["--seconds", "2", "--fast-rate", "20000"],
     "queries": ["--rows", "2000", "--rounds", "1", "--only", "gpu_busy"],
