@@ -27,6 +27,7 @@ from cupti_etl.capture.resume import open_segment
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.schema.kinds import KINDS
+from support import copied
 from support.fakes import CUPTI_13, Fakes, Log
 from support.waiting import wait_until
 
@@ -205,7 +206,5 @@ class Capturer:
             program: options of the fake program.
         """
         words, env, trace, log = self.prepare(release, options, fake, command, **program)
-        done = subprocess.run(
-            words, env=env, input=stdin, capture_output=True, text=True, timeout=120, check=False
-        )
+        done = copied.run(words[3:], env, stdin)
         return Capture(trace, done, self.fakes.log(log))

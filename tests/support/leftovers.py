@@ -10,6 +10,8 @@ from pathlib import Path
 
 # Whatever a test starts inherits it: the pid of the process that runs the test.
 MARK = "ETL_TESTS_OF"
+# Those that end with all tests.
+LASTING: set[int] = set()
 # For those that have been told to end, on a busy machine.
 _PATIENCE_S = 30
 
@@ -45,4 +47,4 @@ def _left() -> dict[int, str]:
             if ours in (folder / "environ").read_bytes().split(b"\0"):
                 command = (folder / "cmdline").read_bytes()
                 found[int(folder.name)] = command.replace(b"\0", b" ").decode(errors="replace")
-    return found
+    return {pid: command for pid, command in found.items() if pid not in LASTING}
