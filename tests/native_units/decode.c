@@ -197,11 +197,14 @@ static void many_names(void)
 	etl_decoder_free(decoder);
 }
 
+#ifndef NAMES
+#define NAMES 1000000
+#endif
 /* A million different names: each batch holds only those that it uses, and looking one up
  * costs as much at the end as at the beginning (a search would take hours). */
 static void a_million_names(void)
 {
-	enum { N = 1000000, A_BATCH = 50000 };
+	enum { N = NAMES, A_BATCH = 50000 };
 	struct etl_decoder *decoder = etl_decoder_new();
 	uint32_t strides[ETL_MAX_KIND] = { [10] = 216 }, kind = 10;
 	struct etl_process *process = new_process(decoder, strides);

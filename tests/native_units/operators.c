@@ -11,6 +11,9 @@
 
 #define SPAN 60 /* moments */
 #define MOST 300
+#ifndef TIMES
+#define TIMES 300
+#endif
 
 struct act {
 	int64_t start, end, gpu, category;
@@ -317,7 +320,7 @@ static void check_refusals(void)
 
 int main(void)
 {
-	for (int64_t times = 0; times < 300; times++) {
+	for (int64_t times = 0; times < TIMES; times++) {
 		check_order(times % 10);
 		check_busy();
 		check_streams();
