@@ -182,7 +182,7 @@ def test_what_miopen_does_around_convolutions_is_layout_and_nothing_to_fuse(
         opened.query("finding_layout"),
         """
         saved_ns culprit                    kernel
-        95       '4 kernels, most of it in' batched_transpose_32x32_half
+        95       '3 kernels, most of it in' batched_transpose_32x32_half
         """,
     )
     assert opened.query("finding_fusion").count() == 0

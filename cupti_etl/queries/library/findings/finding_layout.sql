@@ -10,7 +10,8 @@
 -- shown: kernel_summary
 -- label: kernel = kernel(kernel)
 SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) AS BIGINT) AS saved_ns,
-       format('{:,} kernels, most of it in', sum(calls)::BIGINT) AS culprit,
+       CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, most of it in')
+            ELSE 'all of it in' END AS culprit,
        arg_max(name, (total_ns, name)) AS kernel
 FROM _kernel_time AS times
 JOIN kernel_rule ON mangled = name
