@@ -66,11 +66,11 @@ def command(
 
 
 def _index(out: Path) -> None:
-    """Compute what queries share; small traces answer at once without it."""
-    from cupti_etl.queries.materialize import WORTH_BYTES
+    """Compute what queries share, of a large trace."""
+    from cupti_etl.queries.materialize import LARGE_BYTES
     from cupti_etl.storage.sources import Folder, state, state_bytes
 
-    if state_bytes(state([Folder(out)])) >= WORTH_BYTES:
+    if state_bytes(state([Folder(out)])) >= LARGE_BYTES:
         from cupti_etl.api import open as open_trace
 
         with open_trace(out) as trace:

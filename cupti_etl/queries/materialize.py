@@ -34,8 +34,10 @@ from cupti_etl.storage.sources import Folder, Source, State, state_bytes
 if TYPE_CHECKING:
     import duckdb
 
-# The rows of a smaller trace are computed as fast as they are read.
-WORTH_BYTES = 4 << 20
+# What queries of a smaller trace share is computed nearly as fast as it is read.
+KEPT_BYTES = 512 << 10
+# All of a smaller trace takes longer to compute in advance than most of its users ask for.
+LARGE_BYTES = 4 << 20
 
 # Takes a table with the SELECT of its rows; from then on it can be read.
 Put = Callable[[str, str], None]
@@ -125,7 +127,7 @@ class Materialized:
     def takes_long(self) -> bool:
         """Whether to compute one of this trace takes time."""
         with self.parts_looked_at() as now:
-            return state_bytes(now) >= WORTH_BYTES
+            return state_bytes(now) >= LARGE_BYTES
 
     def reads(self, query: Query) -> Sequence[str]:
         """The tables and queries that a query, or what computes it, reads."""
@@ -323,8 +325,8 @@ class Materialized:
         parts = _parts(home, now)
         if parts is None:
             return "", "its parts are not those of its manifest"
-        if state_bytes(now) < WORTH_BYTES:
-            return "", f"it is smaller than {WORTH_BYTES >> 20} MiB, and answers at once"
+        if state_bytes(now) < KEPT_BYTES:
+            return "", f"it is smaller than {KEPT_BYTES >> 10} KiB"
         self._need(con, ("capture",))
         ended = con.execute("SELECT count(*) > 0 AND count(*) = count(end_ns) FROM capture")
         if not ended.fetchall()[0][0]:

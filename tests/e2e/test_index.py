@@ -12,7 +12,7 @@ from cupti_etl.commands import _index_apart
 def test_the_index_says_what_it_did(capturer: Capturer) -> None:
     capture = capturer.run(options=["--index"], launches=20)
     assert capture.status == 0, capture.stderr
-    assert "nothing was computed: it is smaller than 4 MiB" in capture.stderr
+    assert "nothing was computed: it is smaller than 512 KiB" in capture.stderr
     assert capture.count("kernel") == 20
 
 

@@ -92,7 +92,7 @@ def test_control_c_stops_them(opened: Trace) -> None:
 
 
 def test_control_c_while_something_is_made(opened: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)  # of small traces nothing is told
+    monkeypatch.setattr(materialize, "LARGE_BYTES", 0)  # of small traces nothing is told
 
     def told(name: str) -> None:
         if name:
@@ -295,7 +295,7 @@ def test_a_trace_is_closed_while_another_thread_reads(opened: Trace, is_part: bo
 def test_index_computes_of_parts_that_came_since_the_trace_was_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
     columns = "process_id device_id stream_id start_ns end_ns name\n"
     ended = "capture_id start_ns end_ns\n1 0 100"
     path = write_trace(

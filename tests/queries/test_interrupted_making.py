@@ -28,7 +28,8 @@ INTERRUPTED = "INTERRUPT Error: Interrupted!"
 
 @pytest.fixture(autouse=True)
 def _of_small_traces_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
+    monkeypatch.setattr(materialize, "LARGE_BYTES", 0)
 
 
 @pytest.fixture

@@ -281,7 +281,7 @@ def test_what_is_not_making_anything_can_be_stopped(trace: MakeTrace) -> None:
 def test_who_needs_nothing_of_what_another_makes_does_not_wait_for_it(
     trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)  # of small traces nothing is told
+    monkeypatch.setattr(materialize, "LARGE_BYTES", 0)  # of small traces nothing is told
     begun, over = threading.Event(), threading.Event()
 
     def told(name: str) -> None:
@@ -318,7 +318,7 @@ def test_all_that_a_query_reads_is_begun_at_once(
     threads: int,
     is_begun: bool,
 ) -> None:
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    monkeypatch.setattr(materialize, "LARGE_BYTES", 0)
     monkeypatch.setattr("cupti_etl.queries.making._most_threads", lambda *_: threads)
     begun = threading.Event()
     seen: list[bool] = []

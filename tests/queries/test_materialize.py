@@ -42,7 +42,7 @@ UNITS |= {"_collective_argument", "_graph_capture"}
 
 @pytest.fixture(autouse=True)
 def _of_small_traces_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
 
 
 @pytest.fixture
@@ -255,7 +255,7 @@ def _little_room(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _small(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 1 << 30)
+    monkeypatch.setattr(materialize, "KEPT_BYTES", 1 << 30)
 
 
 def _no_folder(run: Path, _: pytest.MonkeyPatch) -> None:
@@ -293,7 +293,7 @@ def test_of_a_self_contained_file_in_memory(run: Path, tmp_path: Path, executed:
 
 
 ASK = "import sys, cupti_etl; print(list(cupti_etl.open(sys.argv[1]).query('_gap_cause')))"
-ASK = f"from cupti_etl.queries import materialize; materialize.WORTH_BYTES = 0; {ASK}"
+ASK = f"from cupti_etl.queries import materialize; materialize.KEPT_BYTES = 0; {ASK}"
 
 
 @pytest.mark.slow
@@ -395,6 +395,6 @@ def test_index_says_why_not(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = [sys.executable, "-m", "cupti_etl", "index", run]
     done = subprocess.run(words, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0
-    assert "nothing was computed: it is smaller than 4 MiB" in done.stderr
+    assert "nothing was computed: it is smaller than 512 KiB" in done.stderr
     with cupti_etl.open(run) as trace:
         assert trace.index().refused == "its capture has not ended"

@@ -176,7 +176,7 @@ def test_an_operator_that_is_interrupted_takes_nothing_from_another(
     kernels = "start_ns end_ns name process_id device_id\n 1 2 a 1 0\n 3 4 a 1 0"
     path = write_trace(tmp_path, kernel=kernels, capture="capture_id start_ns end_ns\n 1 0 9")
     write_manifest(path)
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
     with cupti_etl.open(path) as trace:
         runs = trace.query("_kernel_run").arrow()
         with monkeypatch.context() as patch:

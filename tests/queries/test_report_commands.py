@@ -66,7 +66,7 @@ def test_each_command_prints_the_table_beside_it(
     files: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Else each of the commands computes anew what the report has computed.
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
     trace = tmp_path / "trace"
     import_traces(files, trace, 1)
     found = sections(invoke("report", str(trace)))

@@ -253,7 +253,7 @@ def test_a_capture_that_ends(tmp_path: Path) -> None:
 
 def test_nothing_is_kept_in_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is computed here knows no categories, and would take the place of what does."""
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
     path = running(tmp_path / "run", kernel=kernels((0, 0, 1000, "_Za")))
     end(path, 2 * S)
     write_manifest(path)

@@ -25,7 +25,7 @@ KERNELS = "process_id device_id start_ns end_ns name\n 1 0 0 10 a\n 1 0 20 50 b"
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> OnTerminal:
     terminal = OnTerminal()
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 0)
+    monkeypatch.setattr(materialize, "LARGE_BYTES", 0)
     monkeypatch.setenv("COLUMNS", "200")
     return terminal
 
@@ -80,7 +80,7 @@ def test_nothing_is_left_of_what_failed(
 def test_of_a_small_trace_nothing_is_said(
     run: str, terminal: OnTerminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(materialize, "WORTH_BYTES", 1 << 20)
+    monkeypatch.setattr(materialize, "LARGE_BYTES", 1 << 20)
     ask(run, terminal)
     assert terminal.getvalue() == ""
 
