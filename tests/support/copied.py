@@ -51,23 +51,24 @@ class Original:
         leftovers.LASTING.remove(self._process.pid)
 
     def run(
-        self, words: Sequence[str], env: Mapping[str, str], stdin: str, timeout_s: float
+        self, words: Sequence[str | Path], env: Mapping[str, str], stdin: str, timeout_s: float
     ) -> subprocess.CompletedProcess[str]:
         """A copy, to its end; see ``run``."""
-        request = json.dumps({"words": words, "env": dict(env), "cwd": str(Path.cwd())}).encode()
+        told = {"words": [*map(str, words)], "env": dict(env), "cwd": str(Path.cwd())}
+        request = json.dumps(told).encode()
         given, out, err = (os.pipe() for _ in range(3))
         with os.fdopen(given[1], "w") as file:
             file.write(stdin)  # which finds room in the pipe
         theirs = (given[0], out[1], err[1])
         with ThreadPoolExecutor(2) as readers:
             try:
-                told = [readers.submit(_read, each[0]) for each in (out, err)]
+                said = [readers.submit(_read, each[0]) for each in (out, err)]
                 socket.send_fds(self._socket, [request], theirs)
             finally:
                 for each in theirs:
                     os.close(each)
             status = self._status(timeout_s)
-        return subprocess.CompletedProcess(words, status, *(each.result() for each in told))
+        return subprocess.CompletedProcess(words, status, *(each.result() for each in said))
 
     def _status(self, timeout_s: float) -> int:
         pid = int(self._socket.recv(_MOST_BYTES))
@@ -100,7 +101,7 @@ def _close() -> None:
 
 
 def run(
-    words: Sequence[str], env: Mapping[str, str], stdin: str = "", timeout_s: float = 120
+    words: Sequence[str | Path], env: Mapping[str, str], stdin: str = "", timeout_s: float = 120
 ) -> subprocess.CompletedProcess[str]:
     """As ``subprocess.run`` does with ``python -m cupti_etl`` and the words, and keeps its output.
 
