@@ -54,7 +54,9 @@ void init_log(void) {
         rows = fopen(path, "wbe");
     }
     snprintf(path, sizeof path, "%s.counters", base);
-    link(partial, path); /* the other name stays, so that a second run of this pid takes a new one */
+    /* The other name stays, so that a second run of this pid takes a new one. */
+    if (link(partial, path) != 0)
+        perror(path);
 }
 
 static void write_string(uint64_t pointer) {

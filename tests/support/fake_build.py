@@ -24,6 +24,8 @@ NATIVE = Path(__file__).resolve().parents[1] / "native"
 TORCH = Path(__file__).parent / "fake_torch"
 CACHE = Path(__file__).resolve().parents[2] / ".cache"
 FLAGS = ("-std=c11", "-O2", "-g", "-Wall", "-Wextra", "-Werror", "-fPIC", "-pthread")
+# What some distributions have their compilers check by default, on all machines.
+FLAGS += ("-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
 HIDDEN = ("-fvisibility=hidden",)
 
 
