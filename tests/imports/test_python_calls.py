@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from imports.conftest import Import, event, kineto
 from support.trace import assert_rows
@@ -91,6 +91,7 @@ def test_numbers_are_those_of_a_process(tmp_path: Path, imported: Import) -> Non
 FUNCTIONS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 40)))
 
 
+@settings(deadline=None)
 @given(FUNCTIONS, st.integers(1, 5))
 def test_whatever_is_called(functions: list[tuple[int, int, int]], rows: int) -> None:
     events: list[dict[str, Any]] = []

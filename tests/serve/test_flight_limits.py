@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from serve.conftest import KERNELS, TOKEN
 from serve.flight import (
@@ -117,6 +117,7 @@ def test_what_is_not_supported_is_said_in_a_sentence(connection: Any, running: R
     assert not running.faults
 
 
+@settings(deadline=None)
 @given(data=st.binary(max_size=60))
 def test_a_message_is_read_or_refused(data: bytes) -> None:
     try:
@@ -129,6 +130,7 @@ def test_a_message_is_read_or_refused(data: bytes) -> None:
 
 
 @pytest.mark.slow
+@settings(deadline=None)
 @given(sql=st.text(max_size=300), values=st.binary(max_size=300))
 def test_a_handle_says_all_of_a_statement(sql: str, values: bytes) -> None:
     try:

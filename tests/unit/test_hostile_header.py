@@ -20,6 +20,7 @@ LARGEST = {
     "process_id": 2**64 - 1,
     **dict.fromkeys(("pid", "parent_pid", "driver_version"), 2**31 - 1),
     **dict.fromkeys(("cupti_version", "state", "is_selected", "replay_run"), 2**32 - 1),
+    "is_settled": 2**32 - 1,
     **dict.fromkeys(("steps", "steps_live", "layout_generation"), 0),
     **dict.fromkeys(("rank", "local_rank", "world_size", "slurm_proc_id"), 2**63 - 1),
     **dict.fromkeys(("slurm_job_id", "start_ns", "taken_ns", "regained_ns"), 2**63 - 1),
