@@ -69,9 +69,10 @@ def _fit(value: int | None, bits: int = 32) -> int | None:
 def _process_row(traced: Traced) -> dict[str, Any]:
     info = traced.process.info()
     has_ended = traced.end_ns is not None
-    state = "killed" if has_ended else "tracing"
     if info.is_complete(has_ended):
         state = "finished"
+    else:
+        state = _STATES.get(info.state, "killed" if has_ended else "tracing")
     return {
         "process_id": info.process_id,
         "pid": info.pid,
@@ -80,7 +81,7 @@ def _process_row(traced: Traced) -> dict[str, Any]:
         "argv": info.argv or None,
         "start_ns": info.start_ns,
         "end_ns": traced.end_ns,
-        "state": "lost" if traced.is_abandoned else _STATES.get(info.state, state),
+        "state": "lost" if traced.is_abandoned else state,
         "detail": info.detail or None,
         "rank": _fit(info.rank),
         "local_rank": _fit(info.local_rank),

@@ -90,10 +90,11 @@ static int look(void *unused)
 	struct etl_error error;
 
 	(void)unused;
-	if (etl_python_find(&error) && is_child() && !is_spawned())
+	if (!etl_python_find(&error))
+		return 0;
+	if (is_child() && !is_spawned())
 		add_finalizer();
-	if (etl_python.clear_error)
-		etl_python.clear_error();
+	etl_python.clear_error();
 	return 0;
 }
 
