@@ -38,6 +38,7 @@ enum { PATIENCE_S = 2, MOST_TURNS = 30 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done;
 static bool running, stopped, settled;
+static bool given_up; /* nobody waits a second time for a flush that hangs */
 static _Atomic bool stopping, settling;
 /* What the thread sleeps on where there is no wakeup page. */
 static _Atomic uint32_t no_orders;
@@ -155,6 +156,7 @@ static void say(bool *what)
 {
 	pthread_mutex_lock(&lock);
 	*what = true;
+	given_up = false;
 	pthread_cond_broadcast(&done);
 	pthread_mutex_unlock(&lock);
 }
@@ -229,7 +231,7 @@ int etl_timer_start(void)
 	sigset_t all, before;
 	int code;
 
-	stopped = false;
+	stopped = given_up = false;
 	etl_store(&stopping, false);
 	etl_store(&settling, false);
 	pthread_condattr_init(&monotonic);
@@ -268,18 +270,17 @@ static int ask_for(_Atomic bool *order, const bool *is_done)
 	/* Release: the thread that wakes up sees the order. */
 	atomic_fetch_add_explicit(alarm_clock(), 1, memory_order_release);
 	syscall(SYS_futex, alarm_clock(), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	while (!*is_done && !stopped) {
+	while (!*is_done && !stopped && !given_up) {
 		uint64_t now;
 
 		if (pthread_cond_timedwait(&done, &lock, &until) != ETIMEDOUT)
 			continue;
 		now = progress();
-		if (now == before || ++turns == MOST_TURNS)
-			return -ETIMEDOUT;
+		given_up = now == before || ++turns == MOST_TURNS;
 		before = now;
 		until.tv_sec += PATIENCE_S;
 	}
-	return 0;
+	return given_up ? -ETIMEDOUT : 0;
 }
 
 void etl_timer_settle(void)

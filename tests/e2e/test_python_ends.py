@@ -84,3 +84,10 @@ def test_only_who_never_exits_is_flushed(
     capture = capturer.run(options=SELDOM, command=child(tmp_path, method, work))
     assert capture.count("kernel") == kernels
     assert list(capture.losses()) == ([] if kernels else ["killed"])
+
+
+@pytest.mark.slow
+def test_a_driver_that_hangs_is_given_up(capturer: Capturer) -> None:
+    capture = capturer.run(fake={"slow_ms": 8000}, command=script("cuda()\nlaunch(10)"))
+    assert list(capture.losses()) == ["not_flushed"]
+    assert capture.status == 0
