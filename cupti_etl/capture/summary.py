@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from cupti_etl.capture.segment import NOT_TRACED
 from cupti_etl.progress import Line, is_terminal, say
 from cupti_etl.schema.kinds import KINDS
+from cupti_etl.schema.loss import Loss
 from cupti_etl.units import counted
 
 if TYPE_CHECKING:
@@ -83,15 +84,25 @@ def summary(collector: Collector, where: object, seconds: float, said: Sequence[
     sampling = collector.sampling
     if sampling is not None:
         tell_samples(sampling)
-    for loss in collector.losses():
-        if loss.table_name == "pm_sample":
-            continue
-        count = "an unknown number of" if loss.records is None else f"{loss.records:,}"
-        what = "rows incomplete" if loss.is_stored else "records lost"
-        say(f"cupti-etl: {count} {what} ({loss.cause}): {loss.detail}")
+    for sentence in _lost(loss for loss in collector.losses() if loss.table_name != "pm_sample"):
+        say(f"cupti-etl: {sentence}")
     for sentence in said:
         say(f"cupti-etl: {sentence}")
     say(f"cupti-etl: {where}")
+
+
+def _lost(losses: Iterable[Loss]) -> Iterator[str]:
+    """A sentence for each cause, of all tables and processes together."""
+    alike: dict[tuple[str, str, bool], list[int | None]] = {}
+    for loss in losses:
+        alike.setdefault((loss.cause, loss.detail, loss.is_stored), []).append(loss.records)
+    for (cause, detail, is_stored), numbers in alike.items():
+        known = [number for number in numbers if number is not None]
+        thing = "row" if is_stored else "record"
+        lost = counted(sum(known), thing)
+        if len(known) < len(numbers):
+            lost = f"at least {lost}" if sum(known) else f"an unknown number of {thing}s"
+        yield f"{lost} {'incomplete' if is_stored else 'lost'} ({cause}): {detail}"
 
 
 def tell_samples(sampling: Sampling) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 import subprocess
 from collections import Counter
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.captures import Capture, Capturer, running, table, wait_until_collected
-from support.fakes import DRIVER, KERNEL, RUNTIME
+from support.fakes import DRIVER, KERNEL, RUNTIME, Fakes
 from support.waiting import wait_for, wait_until
 
 
@@ -54,8 +55,16 @@ def test_kernel_that_never_ends(capturer: Capturer) -> None:
     assert running["start_ns"] is not None
     (loss,) = capture.losses()["incomplete"]
     assert (loss["records"], loss["table_name"], loss["is_stored"]) == (1, "kernel", True)
+    assert "1 row incomplete (incomplete)" in capture.stderr
     assert capture.status == 0
     capture.check_sums()
+
+
+def test_a_cause_is_told_once_for_all_processes(capturer: Capturer, fakes: Fakes) -> None:
+    program = shlex.join(fakes.program(launches=20, exit="_exit"))
+    capture = capturer.run(command=["sh", "-c", f"{program}; {program}"])
+    assert len(capture.losses()["killed"]) == 2
+    assert capture.stderr.count("an unknown number of records lost (killed)") == 1
 
 
 @pytest.mark.slow

@@ -51,6 +51,30 @@ def test_kernels_that_never_ended_are_counted_apart(trace) -> None:
     )
 
 
+def test_what_never_ended_is_no_line_of_the_page(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="""
+            start_ns end_ns name
+            100      110    a
+            120      -      a
+            -        -      a
+            130      -      b
+        """,
+        memcpy="""
+            start_ns end_ns bytes copy_kind
+            -        -      8     HTOD
+        """,
+    )
+    assert_rows(
+        opened.sql("SELECT subject, value, detail FROM run_summary WHERE section != 'gpu'"),
+        """
+        subject    value detail
+        executions 1     "2 different kernels, 3 unfinished"
+        a          10    "100.0 % of all, 1 call"
+        """,
+    )
+
+
 def test_a_kernel_of_no_duration_is_a_call(trace) -> None:
     opened = trace(
         kernel="""

@@ -74,8 +74,11 @@ FROM (
     FROM busy_breakdown
     UNION ALL
     SELECT 5, 0, 'kernels', 'executions', sum(calls)::DOUBLE, 'executions',
-           CASE count(*) WHEN 1 THEN 'of 1 kernel'
-                         ELSE format('{:,} different kernels', count(*)) END, NULL
+           concat_ws(', ', CASE count(*) WHEN 1 THEN 'of 1 kernel'
+                                         ELSE format('{:,} different kernels', count(*)) END,
+                     format('{:,} unfinished',
+                            TRY_CAST(nullif(sum(unfinished), 0) AS BIGINT))),
+           NULL
     FROM kernel_summary
     HAVING count(*) > 0
     UNION ALL
@@ -84,7 +87,7 @@ FROM (
                        ELSE printf('%.1f', percent) END,
                   format(' % of all, {:,} call{}', calls,
                          CASE calls WHEN 1 THEN '' ELSE 's' END)), demangled
-    FROM (FROM kernel_summary ORDER BY total_ns DESC, demangled LIMIT 5)
+    FROM (FROM kernel_summary WHERE calls > 0 ORDER BY total_ns DESC, demangled LIMIT 5)
     UNION ALL
     -- Who profiled a capture sees few kernels, and no reason.
     SELECT 6.5, 0, 'graphs', 'captured', sum(launches)::DOUBLE, 'launches',
@@ -104,6 +107,7 @@ FROM (
            NULL
     FROM memcpy_summary
     GROUP BY copy_kind
+    HAVING sum(copies) > 0
     UNION ALL
     SELECT 7.5, -sum(bytes)::DOUBLE, 'copies',
            concat('managed ', replace(counter, 'bytes_transfer_', '')), sum(bytes)::DOUBLE, 'bytes',
