@@ -1,6 +1,6 @@
 /* _gap_cause: how long each state of the host lasted within gaps of the GPUs, up to when the call
  * that asked for the work after the gap had returned, and whether it waited when the gap began.  Of
- * a gap without such a call nothing is said.
+ * a gap without such a call nothing is said.  Gaps that are given end where the GPU had other work.
  *
  * Rows: start, end (never before it), process, class (0 profiler, 1 loading, 2 waiting,
  * 3 memory, 4 launching, 5 other), correlation id of a call.  A gap has a class of -1 less its

@@ -134,7 +134,8 @@ FULL = {
 # What FULL has no reason to hold: several calls of an id, copies that end within their calls,
 # threads that wait for others, losses, long gaps, executions and steps out of line, NCCL's
 # operations, measured ranges, missing ranks, clocks that are apart, times without records, kernels
-# by what they do, code to disassemble. And timeline_flow is of one thing, which nobody chose.
+# by what they do, code to disassemble, gaps in which other streams had work. And timeline_flow is
+# of one thing, which nobody chose.
 _NAMES = """
     _shared_correlation _unpaired_correlation _shared_launch _blocking_copy _range_wait _loss_cause
     _timeline_loss timeline_flow _range_helped triton_autotune finding_autotuning finding_gather_add
@@ -149,7 +150,7 @@ _NAMES = """
     finding_tensor_cores finding_blocking_launches finding_doubles finding_optimizer _wider_type
     _slow_kernel _failed_call finding_alignment active_threads _sampled_code _compile_range
     finding_compiling finding_half_cores finding_copy_kernels finding_float_attention
-    finding_depthwise finding_small_blocks _managed_memory _call_outside
+    finding_depthwise finding_small_blocks _managed_memory _call_outside _gap_queued
 """
 _EMPTY = set(_NAMES.split())
 

@@ -287,8 +287,8 @@ def test_a_launch_whose_start_is_not_known_leads_nowhere(trace: MakeTrace) -> No
     [
         # The GPU had b all along, which waits for another GPU, and needed nothing of the host's.
         (60, "host 0\n compute 130\n idle 170"),
-        # What was launched in the gap only was not there before.
-        (105, "host 210\n compute 30\n idle 60"),
+        # From 105 on it was not the host that the GPU waited for.
+        (105, "host 105\n compute 30\n idle 165"),
     ],
 )
 def test_a_gpu_that_has_other_work_does_not_wait_for_the_host(
@@ -314,3 +314,12 @@ def test_a_gpu_that_has_other_work_does_not_wait_for_the_host(
         ),
         f"class total_ns\n {expected}",
     )
+    # From 220 to 280 as well; 5 of the first gap are of the call that launched b.
+    own = {60: "queued 170", 105: "queued 165\n launching 5"}[launched]
+    assert_rows(opened.sql("SELECT cause, idle_ns FROM idle_summary"), f"cause idle_ns\n {own}")
+    with opened.scope(from_="150ns", to="250ns") as part:
+        assert_rows(part.query("idle_summary"), "cause idle_ns\n queued 90")
+        assert_rows(
+            part.query("critical_path"),
+            "class total_ns\n host 0\n compute 10\n communication 0\n copy 0\n idle 90",
+        )

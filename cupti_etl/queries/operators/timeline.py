@@ -120,18 +120,21 @@ CAUSE = NativeOperator(
     name="host",
     along="start_ns",
     counted=("api_call",),
-    reads=("_gap_edge", "api_call", "_host_span", "_blocking_copy"),
+    reads=("_gap_edge", "_gap_queued", "api_call", "_host_span", "_blocking_copy"),
     # In order, as calls are: few runs are merged fast.
     before={
         "_blocking": """
             SELECT start_ns, end_ns, process_id FROM _blocking_copy WHERE is_done ORDER BY start_ns
         """,
         "_gap": f"""
-            SELECT start_ns, end_ns, process_id, -number AS class,
-                   {known("next_correlation_id")} AS correlation_id
-            FROM (SELECT *, row_number() OVER () AS number FROM _derived_gap)
+            SELECT gap.start_ns,
+                   greatest(gap.start_ns, coalesce(launched_ns, gap.end_ns)) AS end_ns, process_id,
+                   -number AS class, {known("next_correlation_id")} AS correlation_id
+            FROM (SELECT *, row_number() OVER () AS number FROM _derived_gap) AS gap
+            LEFT JOIN _gap_queued AS queued
+                ON queued.gpu = gap.gpu AND queued.start_ns = gap.start_ns
             WHERE process_id IS NOT NULL AND EXISTS (SELECT 1 FROM api_call)
-            ORDER BY start_ns""",
+            ORDER BY gap.start_ns""",
     },
     inputs=(
         f"""

@@ -1,13 +1,15 @@
--- How long the host was in each state in each gap, until the next work had been asked for.
+-- How long the host was in each state in each gap, until the GPU had work.
 --
--- computed: Up to when the call that asked for the next activity had returned, by _host_activity of
---   the process of that activity. Where the call was not recorded, that is not known.
+-- computed: Up to when the call that asked for the next activity had returned, or one for work that
+--   began later (_gap_queued), by _host_activity of the process of the next activity. Where the
+--   call for that was not recorded, it is not known.
 -- lookup: api_call, _host_activity
 -- columns:
 --   gpu, start_ns, gap_ns, next_kind, next_name of _gap_edge
 --   process_id BIGINT: Process whose activity ended the gap.
---   split_ns BIGINT [epoch ns]: When the call had returned, in the gap; its start if not known.
---   is_known BOOLEAN: Whether the call was recorded.
+--   split_ns BIGINT [epoch ns]: When the first of these calls had returned, in the gap; its start
+--     if not known.
+--   is_known BOOLEAN: Whether the call for the next activity was recorded.
 --   profiler_ns BIGINT [ns]: The host was in CUPTI: what recording costs.
 --   loading_ns BIGINT [ns]: Code was loaded or compiled, or a graph captured, as it is
 --     without a profiler.
@@ -33,11 +35,13 @@ returned AS (
 split AS (
     SELECT gaps.*, returned.end_ns IS NOT NULL AS is_known,
            CASE WHEN returned.end_ns IS NULL THEN gaps.start_ns
-                ELSE least(greatest(returned.end_ns, gaps.start_ns), gaps.end_ns) END AS split_ns
+                ELSE least(greatest(least(returned.end_ns, launched_ns), gaps.start_ns),
+                           gaps.end_ns) END AS split_ns
     FROM gaps
     LEFT JOIN returned
         ON returned.process_id = gaps.process_id
         AND returned.correlation_id = gaps.next_correlation_id
+    LEFT JOIN _gap_queued AS queued ON queued.gpu = gaps.gpu AND queued.start_ns = gaps.start_ns
 ),
 -- How long each state had lasted when an interval began.
 known AS (

@@ -1,10 +1,10 @@
 -- When the host determined the run time: stretches between two of the GPU's on the critical path.
 --
--- computed: A gap that ended only when the host launched (gap_attribution: more than queued), and
---   in which the GPU had nothing else that was launched and did not begin, leads to that call and
---   along the host back to the end of its process's last call that waited before (_host_span); one
---   that waits for its copy is such a call, too (_blocking_copy), and so is one that frees memory
---   while the GPU works (_freeing_call), up to when the GPU was done. The union of these.
+-- computed: A gap in which the GPU had no work until the host launched some (gap_attribution: more
+--   than queued) leads to that call, or to when other work was launched (_gap_queued), and along
+--   the host back to the end of its process's last call that waited before (_host_span); one that
+--   waits for its copy is such a call, too (_blocking_copy), and so is one that frees memory while
+--   the GPU works (_freeing_call), up to when the GPU was done. The union of these.
 -- materialized: Made once for an opened trace, as critical_path and kernel_slack read it.
 -- limits: As of critical_path.
 -- lookup: api_call, _host_span, _blocking_copy, _freeing_call
@@ -25,28 +25,9 @@ calls AS (
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, correlation_id
 ),
--- Of what one stream alone does, nothing later was launched before.
-crowded AS (
-    SELECT gpu
-    FROM (SELECT DISTINCT gpu, process_id, context_id, stream_id FROM gpu_interval)
-    GROUP BY gpu
-    HAVING count(*) > 1
-),
--- From when on work was launched that began then, or later.
-ahead AS (
-    SELECT act.gpu, act.start_ns, min(greatest(api_call.start_ns, api_call.end_ns)) OVER (
-               PARTITION BY act.gpu ORDER BY act.start_ns DESC ROWS UNBOUNDED PRECEDING
-           ) AS launched_ns
-    FROM gpu_interval AS act
-    SEMI JOIN crowded ON crowded.gpu = act.gpu
-    JOIN api_call
-        ON api_call.process_id = act.process_id
-        AND api_call.correlation_id = act.correlation_id
-    WHERE api_call.start_ns IS NOT NULL AND api_call.end_ns IS NOT NULL
-),
 late AS (
-    SELECT gaps.gpu, gaps.process_id, calls.start_ns AS call_ns,
-           least(calls.end_ns, gaps.end_ns) AS end_ns
+    SELECT gaps.gpu, gaps.process_id, least(calls.start_ns, launched_ns) AS call_ns,
+           least(calls.end_ns, launched_ns, gaps.end_ns) AS end_ns
     FROM gaps
     JOIN calls
         ON calls.process_id = gaps.process_id
@@ -56,10 +37,8 @@ late AS (
         ON _blocking_copy.process_id = gaps.process_id
         AND _blocking_copy.correlation_id = gaps.next_correlation_id
         AND _blocking_copy.start_ns <= gaps.start_ns
-    -- Nor was one late for a GPU that had other work, and did not begin it.
-    ASOF LEFT JOIN ahead ON ahead.gpu = gaps.gpu AND ahead.start_ns > gaps.end_ns
-    WHERE calls.end_ns > gaps.start_ns AND _blocking_copy.end_ns IS NULL
-        AND coalesce(ahead.launched_ns > gaps.start_ns, true)
+    LEFT JOIN _gap_queued AS queued ON queued.gpu = gaps.gpu AND queued.start_ns = gaps.start_ns
+    WHERE least(calls.end_ns, launched_ns) > gaps.start_ns AND _blocking_copy.end_ns IS NULL
 ),
 used AS (
     SELECT DISTINCT process_id, gpu FROM gpu_interval

@@ -1,10 +1,11 @@
 -- Why each GPU was idle: every gap split among its causes, which add to its length.
 --
--- computed: The end of a gap, from when the call that asked for the next activity had returned,
---   is queued: the device had the work and did not begin it. The rest is split by _host_activity of
---   the process of the next activity; time in none of its states is outside CUDA.
---   Where that call was not recorded, as it was made before the recording began, it is not known
---   why the next activity came when it did, and all of the gap is unknown.
+-- computed: The end of a gap, from when the call that asked for the next activity had returned, or
+--   one that asked for work of any stream that began later, is queued: the device had the work and
+--   did not begin it. The rest is split by _host_activity of the process of the next activity; time
+--   in none of its states is outside CUDA. Where the call for the next activity was not recorded,
+--   as it was made before the recording began, it is not known why the activity came when it did,
+--   and all of the gap is unknown.
 -- requires: gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap
