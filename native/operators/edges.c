@@ -1,4 +1,5 @@
-/* _gap_edge: the times in which a GPU had nothing to do, with what ended and what began there.
+/* _gap_edge: the times in which a GPU had nothing to do, with what ended and what began there, and
+ * which was the first call for what its process did then or later.
  *
  * Rows of input 0, in the order of time: GPU, from when and until when not all was recorded.  Of input
  * 1: start, end (never before it), GPU, kind (a number in the order of the kinds' names), process,
@@ -14,7 +15,7 @@ enum { START, END, GPU, KIND, PROCESS, STREAM, CORRELATION, NAME, N_FIELDS };
 /* A gap, and of gaps after which of several names the first is wanted, those names. */
 enum { GAPS, TIES };
 enum { GAP_GPU, GAP_START, GAP_END, BEFORE_KIND, BEFORE_NAME, NEXT_KIND, NEXT_NAME, NEXT_PROCESS,
-       NEXT_STREAM, NEXT_CORRELATION, GAP_FIELDS };
+       NEXT_STREAM, NEXT_CORRELATION, FIRST_CORRELATION, GAP_FIELDS };
 
 struct ender {
 	int64_t kind, name;
@@ -31,11 +32,26 @@ struct gpu {
 	struct ender *enders; /* activities that ended then */
 	size_t n_enders, capacity;
 	size_t gap; /* number of the gap that ended last, from 1; 0: none */
+	size_t n_gaps, n_told; /* how many there were, and have their first call */
 	bool is_open;
+};
+
+/* Gaps of a GPU, one after another, after which the first call of a process is the same. */
+struct firsts {
+	int64_t correlation;
+	size_t until; /* its last, counted from 1 */
+};
+
+/* What a process does on a GPU. */
+struct user {
+	/* The smallest correlation id from each gap on: none is smaller than one before. */
+	struct firsts *firsts;
+	size_t n, capacity, told;
 };
 
 struct edges {
 	ITEMS(struct gpu) gpus;
+	ITEMS(struct user) users;
 };
 
 static int add_off(struct gpu *gpu, const int64_t *row)
@@ -66,6 +82,7 @@ static int begin_gap(struct gpu *gpu, const int64_t *row, struct table *out)
 	if (!gap)
 		return -ENOMEM;
 	gpu->gap = out[GAPS].n;
+	gpu->n_gaps++;
 	gap[GAP_GPU] = row[GPU];
 	gap[GAP_START] = gpu->until;
 	gap[GAP_END] = row[START];
@@ -91,7 +108,7 @@ static int begin_gap(struct gpu *gpu, const int64_t *row, struct table *out)
 		if (TABLE_PUT(&out[TIES], (int64_t)gpu->gap - 1, gpu->enders[i].name))
 			return -ENOMEM;
 	}
-	gap[NEXT_KIND] = UNKNOWN;
+	gap[NEXT_KIND] = gap[FIRST_CORRELATION] = UNKNOWN;
 	return 0;
 }
 
@@ -121,6 +138,30 @@ static void name_next(int64_t *gap, const int64_t *row)
 	gap[NEXT_CORRELATION] = row[CORRELATION];
 }
 
+/* An activity: it comes after all gaps up to now. */
+static int add_call(struct edges *edges, const struct gpu *gpu, const int64_t *row)
+{
+	int64_t key[] = {row[GPU], row[PROCESS]};
+	struct user *user;
+	size_t n;
+
+	if (!gpu->n_gaps || row[PROCESS] == UNKNOWN || row[CORRELATION] == UNKNOWN)
+		return 0;
+	user = ITEM_OF(edges->users, 2, key);
+	if (!user)
+		return -ENOMEM;
+	n = user->n;
+	while (n && user->firsts[n - 1].correlation >= row[CORRELATION])
+		n--;
+	if (n == user->n && n && user->firsts[n - 1].until == gpu->n_gaps)
+		return 0;
+	user->n = n;
+	if (GROW(user->firsts, user->n, user->capacity))
+		return -ENOMEM;
+	user->firsts[user->n++] = (struct firsts){row[CORRELATION], gpu->n_gaps};
+	return 0;
+}
+
 static int edges_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct edges *edges = state;
@@ -146,6 +187,8 @@ static int edges_row(void *state, unsigned input, const int64_t *row, struct tab
 		gpu->n_enders = 0;
 	}
 	gpu->is_open = true;
+	if (add_call(edges, gpu, row))
+		return -ENOMEM;
 	if (row[END] < gpu->until)
 		return 0;
 	if (GROW(gpu->enders, gpu->n_enders, gpu->capacity))
@@ -154,9 +197,38 @@ static int edges_row(void *state, unsigned input, const int64_t *row, struct tab
 	return 0;
 }
 
+static int edges_finish(void *state, struct table *out)
+{
+	struct edges *edges = state;
+
+	for (size_t i = 0; i < out[GAPS].n; i++) {
+		int64_t *gap = out[GAPS].rows + i * GAP_FIELDS;
+		int64_t key[] = {gap[GAP_GPU], gap[NEXT_PROCESS]};
+		struct gpu *gpu = ITEM_OF(edges->gpus, 1, key);
+		int64_t number = ids_find(&edges->users.ids, key);
+		struct user *user;
+
+		if (!gpu)
+			return -ENOMEM;
+		gpu->n_told++;
+		if (number < 0)
+			continue;
+		user = &edges->users.all[number];
+		while (user->told < user->n && user->firsts[user->told].until < gpu->n_told)
+			user->told++;
+		if (user->told < user->n)
+			gap[FIRST_CORRELATION] = user->firsts[user->told].correlation;
+	}
+	return 0;
+}
+
 static void edges_free(void *state)
 {
 	struct edges *edges = state;
+
+	for (size_t i = 0; i < edges->users.ids.n; i++)
+		free(edges->users.all[i].firsts);
+	FREE_ITEMS(edges->users);
 
 	for (size_t i = 0; i < edges->gpus.ids.n; i++) {
 		free(edges->gpus.all[i].offs);
@@ -172,5 +244,6 @@ const struct operator_kind edge_operator = {
 	.out_widths = {GAP_FIELDS, 2},
 	.state_bytes = sizeof(struct edges),
 	.row = edges_row,
+	.finish = edges_finish,
 	.free = edges_free,
 };

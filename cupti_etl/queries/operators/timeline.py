@@ -90,7 +90,7 @@ EDGE = NativeOperator(
     outputs={
         "_derived_gap": "gpu:INTEGER start_ns end_ns previous_kind:TINYINT previous_id"
         " next_kind:TINYINT next_id process_id:BIGINT? next_stream_id:INTEGER?"
-        " next_correlation_id:BIGINT?",
+        " next_correlation_id:BIGINT? first_correlation_id:BIGINT?",
         "_derived_gap_tie": "gap id",
     },
     queries={
@@ -107,7 +107,7 @@ EDGE = NativeOperator(
                    ([{_KINDS}])[previous_kind] AS previous_kind,
                    coalesce(first.name, before.name) AS previous_name,
                    ([{_KINDS}])[next_kind] AS next_kind, after.name AS next_name,
-                   next_stream_id, next_correlation_id
+                   next_stream_id, next_correlation_id, first_correlation_id
             FROM _derived_gap AS gap
             LEFT JOIN first ON first.gpu = gap.gpu AND first.end_ns = gap.end_ns
             LEFT JOIN {_NAMES} AS before ON before.id = previous_id

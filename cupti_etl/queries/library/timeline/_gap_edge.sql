@@ -13,6 +13,8 @@
 --   next_name VARCHAR: Its name, as in gpu_activity.
 --   next_stream_id INTEGER: Its stream.
 --   next_correlation_id BIGINT: The call that asked for it.
+--   first_correlation_id BIGINT: The smallest correlation id of all that its process did on the GPU
+--     then or later, in any stream.
 WITH before AS (
     SELECT long.gpu, long.start_ns, min(act.kind) AS kind,
            arg_min(act.name, (act.kind, act.name)) AS name
@@ -26,11 +28,25 @@ next AS (
     FROM gpu_interval AS act
     JOIN _gpu_gap AS long ON long.gpu = act.gpu AND long.end_ns = act.start_ns
     GROUP BY long.gpu, long.end_ns
+),
+first AS (
+    SELECT DISTINCT gpu, process_id, start_ns, correlation_id
+    FROM (
+        -- With all that began at the same time.
+        SELECT gpu, process_id, start_ns, min(correlation_id) OVER (
+                   PARTITION BY gpu, process_id ORDER BY start_ns DESC
+               ) AS correlation_id
+        FROM gpu_interval
+    )
 )
 SELECT long.gpu, long.start_ns, long.end_ns, long.gap_ns, next.act.process_id,
        before.kind AS previous_kind, before.name AS previous_name,
        next.act.kind AS next_kind, next.act.name AS next_name,
-       next.act.stream_id AS next_stream_id, next.act.correlation_id AS next_correlation_id
+       next.act.stream_id AS next_stream_id, next.act.correlation_id AS next_correlation_id,
+       first.correlation_id AS first_correlation_id
 FROM _gpu_gap AS long
 LEFT JOIN before ON before.gpu = long.gpu AND before.start_ns = long.start_ns
 LEFT JOIN next ON next.gpu = long.gpu AND next.end_ns = long.end_ns
+LEFT JOIN first
+    ON first.gpu = long.gpu AND first.process_id = next.act.process_id
+    AND first.start_ns = long.end_ns
