@@ -134,8 +134,7 @@ FULL = {
 # What FULL has no reason to hold: several calls of an id, copies that end within their calls,
 # threads that wait for others, losses, long gaps, executions and steps out of line, NCCL's
 # operations, measured ranges, missing ranks, clocks that are apart, times without records, kernels
-# by what they do, code to disassemble, gaps in which other streams had work. And timeline_flow is
-# of one thing, which nobody chose.
+# by what they do, code to disassemble, queues. timeline_flow is of one thing, which nobody chose.
 _NAMES = """
     _shared_correlation _unpaired_correlation _shared_launch _blocking_copy _range_wait _loss_cause
     _timeline_loss timeline_flow _range_helped triton_autotune finding_autotuning finding_gather_add
