@@ -12,7 +12,10 @@
 --   by group_size.
 -- materialized: Made once for an opened trace, as every query about ranks reads it.
 -- limits: Without arguments or payloads sizes are not known, nor is the kind where kernels of all
---   kinds have one name (RCCL's Generic). One kernel may stand for several fused operations.
+--   kinds have one name (RCCL's Generic). One kernel may stand for several fused operations. The
+--   name of NCCL's kernels ends in LL whatever the protocol, as each can execute all three, and
+--   says RING of every algorithm but TREE (best_kernel in its src/device/generate.py): neither is
+--   read from there.
 -- scope: start_ns
 -- shared: kernel_name, _kernel_told
 -- columns:
