@@ -133,9 +133,9 @@ def sample(options: CaptureOptions, convert: Convert) -> None:
         CaptureError: a GPU could not be sampled, or not to the end; what there is is kept.
         EtlError: the trace cannot be written.
     """
-    destination = choose(options, convert)
     before = Aside(options.out)
     with ExitStack() as stack:
+        destination = stack.enter_context(choose(options, convert))
         if options.overwrite:
             stack.callback(before.restore)  # unless it was removed
             before.put()
@@ -200,7 +200,7 @@ class _Run:
         self.is_kept = True
         # What a flight recorder kept, and what a budget left out, in sentences.
         self.said: list[str] = []
-        self.destination = choose(options, convert)
+        self.destination = stack.enter_context(choose(options, convert))
         self._relink = Relink(self.destination, is_wanted=options.trace_duckdb)
         stack.callback(self._relink.close)
         # What an early failure leaves behind would be in the way of the next attempt.

@@ -61,10 +61,10 @@ def import_traces(
     elif out.exists() or out.is_symlink():
         create(out)  # says so
     sources = [detect(file) for file in files]
-    destination = _Hidden(out, convert, is_synced=is_synced, overwrite=overwrite)
-    destination.create()
+    hidden = _Hidden(out, convert, is_synced=is_synced, overwrite=overwrite)
     # A signal ends the import where it can be ended, so that another does not disturb that.
-    with caught() as came:
+    with hidden as destination, caught() as came:
+        destination.create()
         destination.came = came
         reading = Files(sources, came)
         try:

@@ -7,8 +7,9 @@ import shutil
 import sys
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.storage.bucket import Url
@@ -30,6 +31,8 @@ _STREAM_S = 0.25
 class Destination:
     """A folder for the trace; also the base of the others.
 
+    As a context, it leaves no empty folder behind that it was put into.
+
     Attributes:
         folder: of Parquet parts, while the program runs; None for a stream.
         is_watched: whether somebody may look at it before it is finished.
@@ -47,6 +50,18 @@ class Destination:
         self.retain: Retain | None = None
         self.folder: Path | None = out
         self.program_stdout: int | None = None
+        self._absent: list[Path] = []
+
+    def __enter__(self) -> Self:
+        if not isinstance(self.out, Url):
+            around = self.out.absolute().parents
+            self._absent = list(takewhile(lambda folder: not folder.exists(), around))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):  # there is something in it
+            for folder in self._absent:
+                folder.rmdir()
 
     def create(self) -> None:
         """Make it, before anything is started.

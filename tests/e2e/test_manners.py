@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.captures import Capturer, running, table
@@ -49,13 +50,19 @@ def test_a_program_that_dies_says_of_what(capturer: Capturer) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("out", ["trace.duckdb", "kernel.arrows"])
-def test_no_file_of_a_program_without_cuda(capturer: Capturer, tmp_path: Path, out: str) -> None:
+@pytest.mark.parametrize("out", ["trace", "trace.duckdb", "kernel.arrows"])
+@pytest.mark.parametrize(
+    ("program", "status"), [({"no_cuda": 1}, 3), ({"command": ["/nonexistent/program"]}, 2)]
+)
+def test_nothing_is_left_of_a_program_without_cuda(
+    capturer: Capturer, tmp_path: Path, out: str, program: dict[str, Any], status: int
+) -> None:
     stream = ["--table", "kernel"] if out.endswith(".arrows") else []
-    options = ["-o", tmp_path / "x" / out, "--save-raw", tmp_path / "raw", *stream]
-    assert capturer.run(options=options, no_cuda=1).status == 3
-    assert not (tmp_path / "raw").exists()
-    assert list((tmp_path / "x").iterdir()) == []
+    home = tmp_path / "home"
+    (home / "mine").mkdir(parents=True)
+    options = ["-o", home / "mine" / "x" / "y" / out, "--save-raw", home / "raw", *stream]
+    assert capturer.run(options=options, **program).status == status
+    assert list(home.rglob("*")) == [home / "mine"]
 
 
 @pytest.mark.slow

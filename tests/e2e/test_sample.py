@@ -57,7 +57,7 @@ def test_sample_until_ctrl_c(capturer: Capturer, tmp_path: Path) -> None:
 
 
 def test_sample_that_is_refused_leaves_nothing(capturer: Capturer, tmp_path: Path) -> None:
-    words, env, _ = sample_words(capturer, tmp_path / "out")
+    words, env, _ = sample_words(capturer, tmp_path / "out" / "run")
     env["FAKE_CUPTI_FAIL"] = "cuptiPmSamplingEnable=35"
     done = subprocess.run(words, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 4

@@ -14,7 +14,7 @@ from imports.conftest import event, kineto, nsys
 from imports.test_nsys import KERNEL, STRINGS, as_parquetdir
 
 from cupti_etl.commands._writing import convert
-from cupti_etl.errors import UsageError
+from cupti_etl.errors import ForeignError, UsageError
 from cupti_etl.imports import run as importing
 from cupti_etl.imports.kineto.reader import Kineto
 from cupti_etl.imports.run import import_traces
@@ -51,6 +51,13 @@ def test_a_folder_under_two_names(tmp_path: Path) -> None:
     _copy(folder, tmp_path / "b")
     with pytest.raises(UsageError, match="is the same as"):
         import_traces([folder, tmp_path / "b"], tmp_path / "trace", 1)
+
+
+def test_an_import_that_fails_leaves_no_folder(tmp_path: Path) -> None:
+    bad = kineto(tmp_path / "bad.json", event("v8", "f", 1, 5))
+    with pytest.raises(ForeignError, match="holds no event"):
+        import_traces([bad], tmp_path / "a" / "b" / "trace", 1)
+    assert list(tmp_path.iterdir()) == [bad]
 
 
 def test_ranks_of_the_same_size_are_two_files(tmp_path: Path) -> None:
