@@ -19,7 +19,7 @@ from cupti_etl.capture.launcher import python_settings
 from cupti_etl.config import ENVIRONMENT
 from cupti_etl.errors import CaptureError, EtlError, UsageError
 from cupti_etl.inprocess import cuda, decorating, results
-from cupti_etl.inprocess.collector import CollectorProcess, words_of
+from cupti_etl.inprocess.collector import CollectorProcess, in_keywords, words_of
 from cupti_etl.inprocess.pytorch import begin_if_imported
 from cupti_etl.native.loader import error_buffer, inject_library_path, load_injected, text
 from cupti_etl.storage.bucket import Url, as_path
@@ -58,6 +58,8 @@ class Capture:
     Attributes:
         problem: what went wrong at the end, or None.
     """
+
+    _tell = staticmethod(in_keywords)
 
     def __init__(
         self,
@@ -109,7 +111,7 @@ class Capture:
             for one in list(_unwritten):  # its collector would take what is recorded from here on
                 if one._collector is not None:
                     one._await(one._collector)
-            collector = CollectorProcess(self._words())
+            collector = CollectorProcess(self._words(), self._tell)
             self._begin(collector)
             self._collector = collector
             self._path, self._pid = as_path(collector.out), os.getpid()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from cupti_etl.errors import CaptureError, EtlError, UsageError
@@ -36,11 +37,19 @@ def words_of(options: Mapping[str, object]) -> list[str]:
     return words
 
 
+def in_keywords(text: str, /) -> str:
+    """A sentence about options of ``cupti-etl capture``, about the keywords that they come from."""
+    text = re.sub(r"(?<![\w-])-o\b", "out", text)
+    text = re.sub(r"\badd (--[\w-]+)", r"add \1=True", text)
+    return re.sub(r"(?<![\w-])--(\w[\w-]*)", lambda found: found[1].replace("-", "_"), text)
+
+
 class CollectorProcess:
     """Started, told when the program is done, and asked how it went.
 
     Args:
         words: options of ``cupti-etl capture``.
+        tell: puts what it says about these into the words of whoever gave them.
 
     Attributes:
         settings: the environment variables that the injected library reads; an empty one is to
@@ -52,7 +61,8 @@ class CollectorProcess:
         CaptureError: the collector does not start.
     """
 
-    def __init__(self, words: list[str]) -> None:
+    def __init__(self, words: list[str], tell: Callable[[str], str] = in_keywords) -> None:
+        self._tell = tell
         self._says = tempfile.TemporaryFile()  # noqa: SIM115
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         # Not the modules of the folder that the program happens to run in.
@@ -96,7 +106,7 @@ class CollectorProcess:
         with self._says:
             self._says.seek(0)
             text = self._says.read().decode("utf-8", "replace").strip()
-        return (_error(status, text), "") if status else (None, text)
+        return (_error(status, self._tell(text)), "") if status else (None, text)
 
     def forget(self) -> None:
         """In the child of a fork: it is the parent's."""

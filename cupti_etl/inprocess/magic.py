@@ -23,6 +23,12 @@ from cupti_etl.render.values import duration, size
 _KINDS = "default,memory"
 
 
+class _Cell(Capture):
+    """The capture of a cell, whose reader gave options."""
+
+    _tell = staticmethod(str)
+
+
 def options_of(line: str) -> dict[str, Any]:
     """Keywords of ``capture`` out of its options, as ``-o run42 --pm overview --python-stacks``."""
     options: dict[str, Any] = {}
@@ -53,7 +59,7 @@ def gpu(line: str, cell: str) -> None:
         options = {"kinds": _KINDS, **options_of(line)}
         if "out" not in options:
             options["out"] = Path(tempfile.mkdtemp(prefix="cupti-etl-")) / "cell"
-        run = Capture(**options).start()
+        run = _Cell(**options).start()
     except EtlError as error:
         raise MagicError(f"{error}; {error.hint}" if error.hint else str(error)) from None
     begin = time.perf_counter_ns()

@@ -256,7 +256,7 @@ def _steps(
     """The times of steps, and which they are."""
     found = _NUMBERS.match(text.strip())
     if text != "steady" and (not found or not text.strip(" -")):
-        raise UsageError(f"--steps {text} is no number of steps", "5, 5-8, 5-, -8, steady or all")
+        raise UsageError(f"{text!r} is no number of steps", "5, 5-8, 5-, -8, steady or all")
     rows = ask("FROM step")
     numbers = {gpu.gpu for gpu in gpus}
     if processes is not None:
@@ -264,7 +264,7 @@ def _steps(
     if not rows:
         raise UsageError(
             "no steps were found in the trace",
-            "choose a time: --from, --to; or --range with the name of a step without work on GPUs",
+            "choose a time, or a range by the name of a step without work on GPUs",
         )
     if found is None:
         chosen = [row for row in rows if row["is_steady"]]
@@ -272,7 +272,7 @@ def _steps(
         low = int(found[1] or 0)
         high = int(found[3]) if found[3] else math.inf if found[2] else low
         if high < low:
-            raise UsageError(f"steps {text} end before they begin", f"--steps {high}-{low}")
+            raise UsageError(f"steps {text} end before they begin", f"give {high}-{low}")
         chosen = [row for row in rows if low <= row["step"] <= high]
     last = max(row["step"] for row in rows)
     if not chosen:

@@ -130,14 +130,17 @@ REFUSED = {
     ),
     "pause without start": ('capture("a").pause()', "UsageError: this capture is not running"),
     "no trace yet": ('capture("a").start().trace', "UsageError: the capture is not over"),
-    "there already": ('os.mkdir("a"); capture("a").start()', "UsageError: a exists already"),
+    "there already": (
+        'os.mkdir("a"); capture("a").start()',
+        "UsageError: a exists already (choose another out, or add overwrite=True)",
+    ),
     "no such kind": (
         'capture("a", kinds="kernels").start()',
         "UsageError: there is no kind 'kernels'",
     ),
     "no such option": (
         'capture("a", kind="kernel").start()',
-        "UsageError: No such option '--kind'",
+        "UsageError: No such option 'kind'.",
     ),
     "no such libcupti": (
         'cupti_etl.capture("a", cupti="gone.so").start()',
@@ -163,10 +166,10 @@ driver.cuInit(0)
 try:
     {code}
 except cupti_etl.EtlError as error:
-    tell(f"{{type(error).__name__}}: {{error}}", bool(getattr(error, "hint", "")))
+    tell(f"{{type(error).__name__}}: {{error}} ({{error.hint}})")
 launch(1)
 """
-    ((said, _),) = inside(text)
+    ((said,),) = inside(text)
     assert said.startswith(message.format(inside.folder)), said
 
 
