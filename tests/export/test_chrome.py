@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.command import etl
-from support.trace import write_trace
+from support.trace import assert_rows, write_trace
 
 import cupti_etl
 
@@ -57,7 +57,7 @@ def test_a_kernel_its_call_and_the_range_around_it(tmp_path: Path) -> None:
     assert events(trace, "X") == [
         {
             "cat": "user_annotation", "name": 'a"b', "pid": 4242, "tid": 7,
-            "ts": 0.0, "dur": 8.5, "args": {},
+            "ts": 0.0, "dur": 8.5, "args": {"NVTX domain": ""},
         },
         {
             "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 4242, "tid": 7,
@@ -184,6 +184,38 @@ def test_an_import_of_the_export_is_the_same_trace(tmp_path: Path, file: str) ->
         ):
             ordered = f"FROM ({rows}) ORDER BY ALL"
             assert two.sql(ordered).arrow() == one.sql(ordered).arrow(), rows
+
+
+def test_ranges_of_nvtx_come_back(tmp_path: Path) -> None:
+    # As of emit_nvtx, of a library, of capture --pytorch and of PyTorch's profiler; and a mark.
+    trace = write_trace(
+        tmp_path / "one",
+        process="process_id pid\n1 7",
+        marker="""
+            process_id thread_id marker_id event   timestamp_ns domain          name
+            1          5         1         start   1000         -               "aten::mm, seq = 7"
+            1          5         1         end     2000         -               -
+            1          5         2         start   3000         NCCL            AllReduce
+            1          5         2         end     4000         NCCL            -
+            1          5         3         start   5000         pytorch.module  "model: Net"
+            1          5         3         end     6000         pytorch.module  -
+            1          5         4         start   7000         user_annotation step
+            1          5         4         end     8000         user_annotation -
+            1          5         5         instant 9000         -               here
+        """,
+    )
+    assert etl("export", trace, "--to", "chrome", tmp_path / "out.json").returncode == 0
+    assert etl("import", tmp_path / "out.json", "-o", tmp_path / "two").returncode == 0
+    with cupti_etl.open(trace) as one, cupti_etl.open(tmp_path / "two") as two:
+        for rows in (
+            "SELECT timestamp_ns, event, domain, name FROM marker ORDER BY ALL",
+            "SELECT name, kind, sequence FROM _operator ORDER BY ALL",
+        ):
+            assert two.sql(rows).arrow() == one.sql(rows).arrow()
+        assert_rows(
+            two.sql("SELECT name, kind, sequence FROM _operator ORDER BY start_ns"),
+            "name kind sequence\n aten::mm operator 7\n step annotation -",
+        )
 
 
 def test_what_allocators_did_comes_back(tmp_path: Path) -> None:

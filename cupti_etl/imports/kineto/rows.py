@@ -60,6 +60,7 @@ ARGUMENTS = {
     "total_allocated": "i args.Total Allocated",
     "total_reserved": "i args.Total Reserved",
     "rank": "i args.rank",
+    "nvtx_domain": "s args.NVTX domain",
 }
 
 
@@ -236,7 +237,7 @@ def _marker(
 def marks(events: pa.RecordBatch, frame: Frame, owner: Value, domain: Value) -> Rows:
     """Instants: marks of a process."""
     number = frame.marker_ids(events.num_rows)
-    values = _marker(events, owner, number, domain) | {"event": "instant"}
+    values = _marker(events, owner, number, _of_nvtx(events, domain)) | {"event": "instant"}
     yield "marker", frame.batch("marker", events.num_rows, values)
     yield from argument_rows(events, process_id=owner, marker_id=number)
 
@@ -249,8 +250,17 @@ def _marks_of_file(events: pa.RecordBatch, frame: Frame) -> Rows:
 _ANNOTATION = r"^(ProfilerStep|Optimizer\.step|Optimizer\.zero_grad|enumerate\(DataLoader\))#"
 
 
-def _as_newer(category: str, events: pa.RecordBatch) -> Value:
+def _of_nvtx(events: pa.RecordBatch, category: Value) -> Value:
+    """The domain of what our export had of NVTX, which is there an annotation; "" is none."""
+    named = events["nvtx_domain"].cast(pa.string())
+    domain = pc.if_else(pc.equal(named, ""), None, named)
+    return pc.if_else(pc.is_valid(named), domain, category)
+
+
+def _domain(category: str, events: pa.RecordBatch) -> Value:
     """The category in newer files: in those of 2021, annotations are operators, too."""
+    if category == "user_annotation":
+        return _of_nvtx(events, category)
     if category not in _OF_2021:
         return category
     annotates = pc.match_substring_regex(events["name"].cast(pa.string()), _ANNOTATION)
@@ -263,7 +273,7 @@ def _ranges(category: str) -> Handler:
         is_own = category in OF_FILE
         owner: Value = frame.gpu_id if is_own else frame.owner(events)
         number = frame.marker_ids(events.num_rows)
-        domain = _as_newer(category, events)
+        domain = _domain(category, events)
         values = _marker(events, owner, number, domain) | {"event": "start"}
         yield "marker", frame.batch("marker", events.num_rows, values)
         values |= {"timestamp_ns": ends(events), "event": "end", "name": None}

@@ -124,8 +124,9 @@ spans AS (
                ranges.name, coalesce(pid, 0)::VARCHAR,
                coalesce(ranges.thread_id::VARCHAR, '"no thread"'),
                ltrim(concat(
-                   CASE WHEN domain NOT IN ('cpu_op', 'user_annotation', 'python_function', 'Trace')
-                        THEN ',"domain":' || to_json(domain) END,
+                   -- Our import makes of these what they were.
+                   CASE WHEN domain IN ('cpu_op', 'user_annotation', 'python_function', 'Trace')
+                        THEN NULL ELSE ',"NVTX domain":' || to_json(coalesce(domain, '')) END,
                    ',"External id":' || ranges.payload_int, members
                ), ',')
         FROM nvtx_range AS ranges
@@ -175,7 +176,8 @@ WHERE start_ns IS NOT NULL
 UNION ALL
 SELECT concat('{"ph":"i","s":"t","cat":"user_annotation","name":', to_json(coalesce(name, '')),
               ',"pid":', coalesce(pid, 0), ',"tid":', coalesce(thread_id, 0),
-              ',"ts":', (timestamp_ns - base_ns) / 1000, '}')
+              ',"ts":', (timestamp_ns - base_ns) / 1000, ',"args":{"NVTX domain":',
+              to_json(coalesce(domain, '')), '}}')
 FROM marker
 LEFT JOIN owner USING (process_id)
 WHERE event = 'instant' AND timestamp_ns IS NOT NULL
