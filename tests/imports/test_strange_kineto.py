@@ -11,6 +11,7 @@ import pytest
 
 from cupti_etl.analysis.report import Report, build
 from cupti_etl.commands._scope import open_part
+from cupti_etl.errors import ForeignError
 from cupti_etl.imports.run import import_traces
 from cupti_etl.queries.choose import Scope
 
@@ -123,3 +124,14 @@ def test_every_answer_stands(name: str, tmp_path: Path) -> None:
     assert steps is None or found == steps
     # The 20 ms before the first step are start-up, which is no finding.
     assert all(each.saved_ns < 15_000_000 for each in made.findings), made.findings
+
+
+def test_events_line_by_line_are_told_from_traces(tmp_path: Path) -> None:
+    # JSON Lines, as logs have them; as one list, they are read.
+    lines = tmp_path / "lines.json"
+    lines.write_text("".join(f"{json.dumps(event)}\n" for event in loop()))
+    with pytest.raises(ForeignError, match="has each event by itself") as raised:
+        import_traces([lines], tmp_path / "trace", 1)
+    assert "jq -s" in raised.value.hint
+    lines.write_text(f"[{','.join(lines.read_text().splitlines())}]")
+    import_traces([lines], tmp_path / "trace", 1)

@@ -99,8 +99,8 @@ class EventReader:
         with open_json(self._path) as file:
             while fresh := self._read(file, max(self._piece, len(left))):
                 if is_over:
-                    if fresh.strip():
-                        raise self._followed(done)
+                    if rest := fresh.strip():
+                        raise self._followed(rest, done)
                     continue
                 data = left + fresh
                 used = 0
@@ -112,8 +112,8 @@ class EventReader:
                         yield self._take()
                 if result == self._lib.ETL_EVENTS_END:
                     is_over = True
-                    if data[used:].strip():
-                        raise self._followed(done + used)
+                    if rest := data[used:].strip():
+                        raise self._followed(rest, done + used)
                 left = data[used:]
                 done += used
                 if len(left) > _LARGEST:
@@ -170,10 +170,20 @@ class EventReader:
         except (ValueError, RecursionError):
             self.unread.append(name.decode("utf-8", "replace").strip().strip('"'))
 
-    def _followed(self, at: int) -> ForeignError:
+    def _followed(self, rest: bytes, at: int) -> ForeignError:
+        if not rest.startswith((b"{", b"[")):
+            return ForeignError(
+                f"{self._path}: after the end of the JSON, something follows at byte {at:,}",
+                "the file is probably damaged there: export it again, or copy it again completely",
+            )
+        if "ph" in self.members:
+            return ForeignError(
+                f"{self._path} has each event by itself, as JSON Lines (NDJSON) do",
+                "make one list of them: jq -s . EVENTS > trace.json",
+            )
         return ForeignError(
-            f"{self._path}: after the end of the JSON, something follows at byte {at:,}",
-            "several traces in one file are not read: make a file of each",
+            f"{self._path} holds several traces: the second begins at byte {at:,}",
+            "make a file of each (split -l 1, if each is a line), and import them together",
         )
 
     def _malformed(self, at: int) -> ForeignError:
