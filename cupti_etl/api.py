@@ -216,7 +216,7 @@ class Trace:
                 from its end), a share of it (``"40%"``), or nanoseconds since 1970.
             to: when it is over, alike.
             steps: numbers of steps: ``5``, ``"5-8"``, ``"5-"`` or ``"-8"``; ``"steady"``, those
-                after the warm-up; or ``"all"``.
+                after the warm-up; ``"complete"``, these without the last; or ``"all"``.
             gpu: numbers of GPUs, as in the query ``gpu``.
             rank: ranks.
             process: pids, or process_ids.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.at_once import at_once
@@ -268,14 +268,20 @@ def _sides(
 
 
 def comparable(traces: Sequence[Trace], scope: Scope) -> Scope:
-    """The part in which runs are compared: their steady state, if all of them have steps.
+    """The part in which runs are compared: steps after the warm-up, if all of them have steps.
+
+    Without the last, which lasts until its work is done, and not until the next begins.
 
     Args:
         traces: all of them, of both sides.
         scope: what is asked.
     """
-    usual = at_once([(trace, lambda session: session.usual(scope)) for trace in traces])
-    return usual[0] if all(each == usual[0] for each in usual) else scope
+    usual: list[Scope] = at_once(
+        [(trace, lambda session: session.usual(scope)) for trace in traces]
+    )
+    if usual[0] == scope or any(each != usual[0] for each in usual):
+        return scope
+    return replace(usual[0], steps="complete")
 
 
 def _is_part(trace: Trace) -> bool:

@@ -22,6 +22,11 @@ _NUMBERS = re.compile(r"(\d+)?(?:(-)(\d+)?)?\Z")
 # The confidence from which on guessed steps are what an answer is about unasked: with less, none of
 # them copies anything back, and a quarter of all kernels is in none.
 _SURE = 0.3
+_STEADY = ("steady", "complete")
+# The last step of NVTX's lasts until its work is done, and others until the next begins; of few,
+# it is not left out.
+_IS_COMPLETE = """source <> 'nvtx' OR lead(true) OVER (PARTITION BY process_id, gpu ORDER BY step)
+    OR count_if(is_steady) OVER (PARTITION BY process_id, gpu) < 4"""
 
 Ask = Callable[[str], Sequence[dict[str, Any]]]
 
@@ -35,7 +40,7 @@ class Scope:
             end), a share of it (``40%``), or nanoseconds since 1970.
         to: when it is over, alike.
         steps: numbers of steps: ``5``, ``5-8``, ``5-`` (to the last) or ``-8``; ``steady``, those
-            after the warm-up; or ``all`` of the trace.
+            after the warm-up; ``complete``, these without the last; or ``all`` of the trace.
         gpu: numbers of GPUs, as in the query ``gpu``.
         rank: ranks.
         process: pids, or process_ids.
@@ -255,9 +260,11 @@ def _steps(
 ) -> tuple[list[Window], str]:
     """The times of steps, and which they are."""
     found = _NUMBERS.match(text.strip())
-    if text != "steady" and (not found or not text.strip(" -")):
-        raise UsageError(f"{text!r} is no number of steps", "5, 5-8, 5-, -8, steady or all")
-    rows = ask("FROM step")
+    if text not in _STEADY and (not found or not text.strip(" -")):
+        raise UsageError(
+            f"{text!r} is no number of steps", "5, 5-8, 5-, -8, steady, complete or all"
+        )
+    rows = ask(f"SELECT *, {_IS_COMPLETE} AS is_complete FROM step")
     numbers = {gpu.gpu for gpu in gpus}
     if processes is not None:
         rows = [r for r in rows if r["process_id"] in processes and r["gpu"] in numbers]
@@ -267,7 +274,7 @@ def _steps(
             "choose a time, or a range by the name of a step without work on GPUs",
         )
     if found is None:
-        chosen = [row for row in rows if row["is_steady"]]
+        chosen = [r for r in rows if r["is_steady"] and (text == "steady" or r["is_complete"])]
     else:
         low = int(found[1] or 0)
         high = int(found[3]) if found[3] else math.inf if found[2] else low
@@ -285,8 +292,9 @@ def _steps(
     which += _named(chosen, first, end)
     if (first, end) == (0, last):
         which = ("the only step", "both steps")[last] if last < 2 else f"all {last + 1} steps"
-    elif text == "steady":
+    elif found is None:
         which += f" of 0-{last}, after the warm-up"
+        which += " and without the last" if text != "steady" and end < last else ""
     if any(row["source"] == "kernels" for row in chosen):
         which += ", guessed from kernels that repeat"
     of_each: dict[int, list[dict[str, Any]]] = {}

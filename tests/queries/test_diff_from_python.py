@@ -11,10 +11,10 @@ import cupti_etl
 from cupti_etl.errors import UsageError
 
 
-def run(folder: Path, kernel_ns: int, first_ns: int = 5000) -> Path:
-    """A first step that warms up and eight others, of one kernel each."""
+def run(folder: Path, kernel_ns: int, first_ns: int = 5000, steps: int = 9) -> Path:
+    """A first step that warms up and others 100 us apart, of one kernel each."""
     marks, calls, kernels = [], [], []
-    for step in range(9):
+    for step in range(steps):
         at, length = 100_000 * step, kernel_ns
         if step == 0:  # long before the others
             at, length = -900_000, first_ns
@@ -47,6 +47,19 @@ def kernel(found: cupti_etl.Diff) -> dict[str, object]:
     return row
 
 
+def test_runs_of_other_lengths_have_equal_steps(tmp_path: Path) -> None:
+    # The last takes 40 us, which would be in the mean of few steps more than of many.
+    short, long = (
+        run(tmp_path / "short", 40_000, steps=10),
+        run(tmp_path / "long", 40_000, steps=41),
+    )
+    with cupti_etl.open(short) as before, cupti_etl.open(long) as after:
+        found = cupti_etl.diff(before, after)
+    (step,) = (row for row in found.table.to_pylist() if row["subject"] == "step")
+    assert (step["before_mean_ns"], step["after_mean_ns"]) == (100_000, 100_000)
+    assert found.verdict == "none"
+
+
 def test_of_whole_traces_the_steps_after_the_warm_up_are_compared(
     runs: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -54,14 +67,14 @@ def test_of_whole_traces_the_steps_after_the_warm_up_are_compared(
         found = cupti_etl.diff(before, after)
         assert before.query("kernel_summary").count() == 1  # still open
     row = kernel(found)
-    assert (row["before_calls"], row["before_mean_ns"], row["after_mean_ns"]) == (8, 1000, 2000)
+    assert (row["before_calls"], row["before_mean_ns"], row["after_mean_ns"]) == (7, 1000, 2000)
     assert found.title == "new compared with old"
-    assert found.part.startswith("steps 1-8 of 0-8")
+    assert found.part.startswith("steps 1-7 of 0-8")
     assert repr(found) == f"<Diff of new compared with old: {found.verdict}>"
 
     text = str(found)
     assert text.startswith("# new compared with old\n\nverdict: ")
-    assert "part of the traces: steps 1-8 of 0-8, after the warm-up" in text
+    assert "part of the traces: steps 1-7 of 0-8, after the warm-up and without the last" in text
     assert "## Kernels by name and launch shape" in text
 
     found.save(tmp_path / "diff.html")
