@@ -5,7 +5,9 @@
 -- requires: gpu_activity, _gpu_gap
 -- materialized: Few rows, of all gaps.
 -- limits: Waiting for input is known by ranges of data loaders (_input_range): torch.profiler marks
---   PyTorch's; other input is in host. Host threads are put together.
+--   PyTorch's; other input is in host. Host threads are put together. Moves of managed memory
+--   are no work here: while a GPU does nothing but prefetch it is idle, and the host is waiting or
+--   work queued (unified_memory_migration has the moves).
 -- front: Why was each GPU idle?
 -- first: cause, idle_ns, idle_pct, span_pct, gaps, gpu
 -- chart: bars(cause, idle_ns)
