@@ -80,7 +80,8 @@ def scope_options(function: _F, end: Sequence[str] = ("--to", "--until")) -> Cal
         _option(
             "--steps",
             metavar="N[-M]",
-            help="Only these steps: 5, 5-8, 5-, -8, steady (after the warm-up) or all.",
+            help="Only these steps: 5, 5-8, 5-, -8, steady (after the warm-up), complete (these"
+            " without the last) or all.",
         ),
         _option(*end, "to", metavar="TIME", help="Only up to this time, in the same form."),
         _option(

@@ -17,7 +17,7 @@ _ERROR = "#/components/schemas/Error"
 _SAYS = {
     "from": "Only from this time on: 1.5s, -2s (from the end), 40%, or nanoseconds since 1970.",
     "to": "Only up to this time, in the same form.",
-    "steps": "Only these steps: 5, 5-8, 5-, -8, steady or all.",
+    "steps": "Only these steps: 5, 5-8, 5-, -8, steady, complete or all.",
     "gpu": "Only these GPUs, with commas between.",
     "rank": "Only these ranks, with commas between.",
     "process": "Only these process ids, with commas between.",
