@@ -40,6 +40,7 @@ _USUAL = {
     "_operator": "no operators of PyTorch were recorded (capture with --pytorch, or import a trace"
     " of torch.profiler).",
     "_operator_flops": "no operator of which the operations can be counted launched work.",
+    "_tuning_process": "no tuner tried out kernels, as far as stacks and cleared caches tell.",
     "_window": "no recording windows are known (imported traces have none).",
     "api_call": "no API calls were recorded (capture with --api default).",
     "collective": "no communication kernels were recorded.",

@@ -14,7 +14,6 @@ from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Operator, Operators
 from cupti_etl.queries.scope import WHOLE, Choice, reads_whole
 from cupti_etl.queries.views import Views
-from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.sources import State, identifier, state
 
 if TYPE_CHECKING:
@@ -122,13 +121,16 @@ class PartViews(Views):
             self._whole.need(con, query.lookup)
         super()._define(con, replace(query, sql=reads_whole(query)))
 
+    # What a part lacks may be looked up in the whole; what that lacks, the part lacks, too.
+    def _is_unanswerable(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
+        with self._whole._making.connection(con) as beside:
+            return self._whole._is_unanswerable(beside, query)
+
     def _has_no_row(
         self, con: duckdb.DuckDBPyConnection, name: str, reader: Query | None = None
     ) -> bool:
-        # What a part lacks may be looked up in the whole.
-        if name not in TABLES:
-            return False
-        return self._whole.has_no_row(con, name)
+        with self._whole._making.connection(con) as beside:
+            return name in self._catalog and self._whole._has_no_row(beside, name)
 
     def _table_bytes(self, table: str) -> int:
         return self._whole._table_bytes(table)

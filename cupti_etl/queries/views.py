@@ -181,11 +181,6 @@ class Views:
         with self._making.connection(con) as beside:
             self._need(beside, names)
 
-    def has_no_row(self, con: duckdb.DuckDBPyConnection, name: str) -> bool:
-        """Whether something has no row, as far as that is known without computing it."""
-        with self._making.connection(con) as beside:
-            return self._has_no_row(beside, name)
-
     def stop(self) -> None:
         """Stop what is being made, from another thread."""
         self._making.stop()
@@ -310,7 +305,6 @@ class Views:
                     self._execute(con, query.create)
 
     def _is_unanswerable(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
-        """Whether it has no row, as something has none without which its header says so."""
         names = [name for name, _ in query.requires if self._is_all]
         # What has to be computed for it comes last.
         names.sort(key=self._materialized.is_one)

@@ -1,7 +1,7 @@
 -- How long Triton's tuners tried configurations of kernels.
 --
 -- computed: span_ns of triton_autotune by GPU. The culprits are the kernels with most of it.
--- requires: kernel
+-- requires: kernel, _tuning_process
 -- finding: Triton's autotuning tries configurations (measured)
 -- advice: keep what was found (cache_results=True, Inductor's cache), try fewer configurations, or
 --   tune before you measure

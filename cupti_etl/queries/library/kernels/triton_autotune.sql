@@ -7,7 +7,7 @@
 --   over. Executions of one kernel and configuration (threads, registers, shared memory, blocks) in
 --   a stream with nothing but that between them are tries, up to the last after clearing, if it was
 --   cleared 5 times or more and the kernel has tries of 2 configurations or more.
--- requires: kernel
+-- requires: kernel, _tuning_process
 -- limits: A tuner that does not clear the cache (in CUDA graphs, or of another library) is seen in
 --   stacks alone. A loop of a program's own that clears a buffer around few kernels looks alike.
 -- front: How long did Triton's autotuning take, and for which kernels?
@@ -31,36 +31,14 @@
 --   end_ns BIGINT [epoch ns]: When the last ended.
 --   other_runs BIGINT [executions]: Executions of the kernel that tried nothing.
 --   other_ns BIGINT [ns]: Sum of their durations.
-WITH benchmarking AS (
-    SELECT process_id, stack_id
-    FROM python_stack
-    GROUP BY process_id, stack_id
-    HAVING bool_or(
-            regexp_matches(file, '/(triton|torch/_inductor)/')
-            AND regexp_matches(function, '(^|\.)(_bench|bench|do_bench\w*|benchmark\w*)$')
-        )
-        AND NOT bool_or(regexp_matches(
-            function, '(^|\.)(rand_strided|get_args|get_inputs|generate_example_value)$'
-        ))
-),
-stacked AS (
+WITH stacked AS (
     SELECT process_id, correlation_id,
-           bool_or((process_id, stack_id) IN (SELECT (process_id, stack_id) FROM benchmarking))
-               AS is_try
+           bool_or((process_id, stack_id) IN (
+               SELECT (process_id, stack_id) FROM _benchmarking_stack
+           )) AS is_try
     FROM launch_stack
     WHERE stack_id IS NOT NULL
     GROUP BY process_id, correlation_id
-),
--- Processes that can have tuned something: five clearings of a stream, or stacks that say so.
-tuning AS (
-    SELECT process_id
-    FROM gpu_interval
-    WHERE kind = 'memset' AND bytes >= 16777216
-        OR kind = 'kernel' AND contains(name, 'FillFunctor')
-    GROUP BY process_id, gpu, stream_id
-    HAVING count(*) >= 5
-    UNION
-    SELECT process_id FROM benchmarking
 ),
 -- Numbers stand for names and configurations, as rows of texts take several times as long.
 shapes AS (
@@ -79,7 +57,7 @@ work AS (
            ) AS is_clearing,
            is_clearing OR kind = 'memcpy' AND act.name = 'DtoD' AS is_preparing
     FROM gpu_interval AS act
-    SEMI JOIN tuning ON tuning.process_id = act.process_id
+    SEMI JOIN _tuning_process AS tuning ON tuning.process_id = act.process_id
     LEFT JOIN shapes
         ON kind = 'kernel' AND shapes.process_id = act.process_id
         AND shapes.correlation_id = act.correlation_id AND shapes.start_ns = act.start_ns

@@ -12,7 +12,7 @@
 --   next_kind, next_name, next_stream_id, next_correlation_id of _gap_edge
 SELECT gpu, start_ns, end_ns, gap_ns,
        100.0 * gap_ns / nullif(sum(gap_ns) OVER (PARTITION BY gpu), 0) AS percent,
-       * EXCLUDE (gpu, start_ns, end_ns, gap_ns)
+       * EXCLUDE (gpu, start_ns, end_ns, gap_ns, first_correlation_id)
 FROM _gap_edge
 QUALIFY gap_ns >= min_ns
 ORDER BY gap_ns DESC, gpu, start_ns
