@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports.kineto import rows as kineto_rows
 from cupti_etl.imports.kineto.bare import BareEvents
+from cupti_etl.imports.kineto.call_threads import CallThreads
 from cupti_etl.imports.kineto.devices import facts_of, facts_of_each, number_of
 from cupti_etl.imports.kineto.events import EventReader
 from cupti_etl.imports.kineto.merged import Share, Shares, pid_of, rank_of
@@ -86,6 +87,7 @@ class Kineto(Source):
             self._gpu.process_id, lambda pid: self._of_pid(pid).process_id, self.skipped
         )
         self._python_calls = PythonCalls(self.skipped)
+        self._call_threads = CallThreads()
         self._bare = BareEvents()
         self._known = 0
 
@@ -194,6 +196,10 @@ class Kineto(Source):
             if some.num_rows:
                 if kind == "python_function":
                     some = self._python_calls.ended(some)
+                elif kind in kineto_rows.OPERATORS:
+                    self._call_threads.note(some, kineto_rows.external_id(some))
+                elif kind in kineto_rows.CALLS:
+                    some = self._call_threads.told(some, kineto_rows.operator_of(some))
                 is_gpu = kind in kineto_rows.ON_GPU or kind in kineto_rows.OF_FILE
                 is_shared = is_gpu or kind in kineto_rows.CALLS
                 whole = [(self._shares.by_label[None], some)]

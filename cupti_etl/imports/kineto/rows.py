@@ -199,10 +199,8 @@ def _calls(domain: str) -> Handler:
         }
         yield "api_call", frame.batch("api_call", events.num_rows, values)
         frame.sizes.note(events)
-        # Without an operator around it, a call's external id is its own id.
-        external = _external(events)
-        is_other = pc.fill_null(pc.not_equal(external, correlation), False)
-        is_other = pc.and_(is_other, pc.not_equal(external, 0))
+        external = operator_of(events)
+        is_other = pc.and_(pc.is_valid(external), pc.is_valid(correlation))
         some = correlation.filter(is_other)
         values = {
             "process_id": owner.filter(is_other),
@@ -215,8 +213,17 @@ def _calls(domain: str) -> Handler:
     return calls
 
 
-def _external(events: pa.RecordBatch) -> pa.Array:
+def external_id(events: pa.RecordBatch) -> pa.Array:
+    """The ids of operators, and what calls have of the operators that made them."""
     return pc.coalesce(events["external_id"], events["external_id_2021"])
+
+
+def operator_of(calls: pa.RecordBatch) -> pa.Array:
+    """The id of the operator that made each call; NULL if none did."""
+    external = null_if(external_id(calls), 0)
+    # Without an operator around it, a call's external id is its own id.
+    is_own = pc.equal(external, calls["correlation_id"])
+    return pc.if_else(pc.fill_null(is_own, False), None, external)
 
 
 def _marker(
@@ -278,7 +285,7 @@ def _ranges(category: str) -> Handler:
         yield "marker", frame.batch("marker", events.num_rows, values)
         values |= {"timestamp_ns": ends(events), "event": "end", "name": None}
         yield "marker", frame.batch("marker", events.num_rows, values)
-        external = _external(events)
+        external = external_id(events)
         has = pc.is_valid(external)
         payload = external.filter(has)
         values = {
@@ -362,7 +369,8 @@ def _instants(events: pa.RecordBatch, frame: Frame) -> Rows:
 
 
 _OF_2021 = ("Operator", "operator")
-_RANGES = ("cpu_op", "user_annotation", "python_function", "Trace", *_OF_2021)
+OPERATORS = ("cpu_op", "user_annotation", *_OF_2021)
+_RANGES = (*OPERATORS, "python_function", "Trace")
 # Kineto's categories; the capitalised ones are those of 2021.
 HANDLERS: dict[str, Handler] = {
     "kernel": kernels,
