@@ -323,3 +323,32 @@ def test_a_gpu_that_has_other_work_does_not_wait_for_the_host(
             part.query("critical_path"),
             "class total_ns\n host 0\n compute 10\n communication 0\n copy 0\n idle 90",
         )
+
+
+def test_a_wait_for_nothing_does_not_end_the_part_of_the_host(trace: MakeTrace) -> None:
+    # The GPU is done at 1100, and the first wait with it. When the second begins, nothing is left.
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              1000     1100   a
+            1          0         2              1910     2000   b
+        """,
+        api_call="""
+            process_id domain  name                  correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel      1              900      950
+            1          runtime cudaStreamSynchronize 8              960      1105
+            1          runtime cudaEventSynchronize  9              1800     1805
+            1          runtime cudaLaunchKernel      2              1890     1900
+        """,
+    )
+    assert_rows(
+        opened.query("critical_path"),
+        """
+        class         total_ns slack_ns
+        host          795      0
+        compute       190      0
+        communication 0        0
+        copy          0        0
+        idle          15       0
+        """,
+    )

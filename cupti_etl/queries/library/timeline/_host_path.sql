@@ -2,12 +2,13 @@
 --
 -- computed: A gap in which the GPU had no work until the host launched some (gap_attribution: more
 --   than queued) leads to that call, or to when other work was launched (_gap_queued), and along
---   the host back to the end of its process's last call that waited before (_host_span); one that
---   waits for its copy is such a call, too (_blocking_copy), and so is one that frees memory while
---   the GPU works (_freeing_call), up to when the GPU was done. The union of these.
+--   the host back to the end of its process's last call that waited before (_host_span), while one
+--   of its GPUs was busy; one that waits for its copy is such a call, too (_blocking_copy), and so
+--   is one that frees memory while the GPU works (_freeing_call), up to when the GPU was done. The
+--   union of these.
 -- materialized: Made once for an opened trace, as critical_path and kernel_slack read it.
 -- limits: As of critical_path.
--- lookup: api_call, _host_span, _blocking_copy, _freeing_call
+-- lookup: api_call, _host_span, _blocking_copy, _freeing_call, _busy_interval
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   start_ns BIGINT [epoch ns]: End of the last call that waited, of a freeing one the end of the
@@ -44,12 +45,15 @@ used AS (
     SELECT DISTINCT process_id, gpu FROM gpu_interval
 ),
 busy AS (
-    SELECT gpu, end_ns FROM _busy_interval WHERE work = 'any'
+    SELECT gpu, start_ns, end_ns FROM _busy_interval WHERE work = 'any'
 ),
 waits AS (
-    SELECT process_id, end_ns
-    FROM _host_span
-    WHERE source = 'api_call' AND class = 2 AND end_ns IS NOT NULL
+    -- One that began when the GPUs had nothing left waited for nothing.
+    SELECT span.process_id, span.end_ns
+    FROM (FROM _host_span WHERE source = 'api_call' AND class = 2) AS span
+    JOIN used ON used.process_id = span.process_id
+    ASOF JOIN busy ON busy.gpu = used.gpu AND busy.start_ns < span.end_ns
+    WHERE busy.end_ns > span.start_ns
     UNION ALL
     SELECT process_id, end_ns FROM _blocking_copy
     UNION ALL

@@ -3,9 +3,10 @@
 -- computed: Walked back from the last end on each GPU. While the GPU is busy, or has work launched
 --   in any stream, the chain is on the GPU. Any other gap, which ended only when the host launched
 --   (gap_attribution: more than queued), leads to that call and along the host back to the end of
---   its process's last synchronizing call before it, whence it goes on on the GPU: what ran there
---   meanwhile had slack. A call that waits for its copy is one, too (_blocking_copy), and so is one
---   that frees memory while the GPU works, as cudaFree does. The classes of a GPU add to its span.
+--   its process's last synchronizing call before it that had work of a GPU to wait for, whence it
+--   goes on on the GPU: what ran there meanwhile had slack. A call that waits for its copy is one,
+--   too (_blocking_copy), and so is one that frees memory while the GPU works, as cudaFree does.
+--   The classes of a GPU add to its span.
 -- requires: gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   launch: no recorded call asked for recorded work, so the host is not seen.
