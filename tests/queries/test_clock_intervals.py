@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from support.trace import MakeTrace
+from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.api import Trace
 
@@ -138,3 +138,30 @@ def test_a_clock_that_was_set_has_no_interval(trace: MakeTrace) -> None:
     (row,) = opened(trace, kernel, argument, 2).sql("FROM rank_clock WHERE rank = 1")
     assert 0 <= row["ahead_ns"] <= 1_000_000
     assert [row[name] for name in ("ahead_low_ns", "ahead_high_ns", "drift_ppm")] == [None] * 3
+
+
+def test_short_operations_may_be_apart_as_far_as_the_clocks_may(trace: MakeTrace) -> None:
+    # Ends of the long ones tell that rank 1 is 8 ahead, where the short ones end at once.
+    long = [n * 1000 + n * n * 37 % 400 for n in range(12)]
+    short = [end + 400 + end % 7 for end in long[:3]]
+    rows = [
+        f"{rank} 0 {end - length} {end} ncclDevKernel_{name}_RING_LL"
+        for rank, late in ((0, 0), (1, 8))
+        for name, length, ends in (
+            ("AllReduce", 100, [end + late for end in long]),
+            ("AllGather", 5, short),
+        )
+        for end in ends
+    ]
+    opened = trace(
+        kernel="process_id device_id start_ns end_ns name\n" + "\n".join(rows),
+        process="process_id rank\n 0 0\n 1 1",
+    )
+    assert_rows(
+        opened.query("collective_bandwidth"),
+        """
+        collective operations unmatched
+        AllReduce  12         0
+        AllGather  3          0
+        """,
+    )
