@@ -1,4 +1,4 @@
-"""Calls of threads that live for a short time, as those of torch.nn.DataParallel."""
+"""Calls of threads that live for one step, whose handles the next ones get."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Which thread made a call, where Kineto names another.
 
 It finds the number of a call's thread by its handle, which the system gives to a new thread when
-an old one ends, and goes on to name the old one: so it is with threads that live for one forward
-pass, as those of ``torch.nn.DataParallel``.  PyTorch itself knows the thread of each operator, and
+an old one ends, and goes on to name the old one: so it is with threads that live for one step, and
+are recorded with ``profile_all_threads``.  PyTorch itself knows the thread of each operator, and
 the call has the operator's id.
 """
 
