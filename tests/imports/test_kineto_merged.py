@@ -75,6 +75,7 @@ def test_the_process_behind_the_gpu(tmp_path: Path, imported: Import) -> None:
         *of_rank(1, 81, "GPU 1 of 81", 5),
         event("cuda_sync", "Stream Sync", 140, 5, "waits of 81", correlation=6, stream=7),
         event("overhead", "Resource", 150, 2, "overhead of 80"),
+        event("Trace", "PyTorch Profiler (0)", 90, 90, 81),
         deviceProperties=[{"id": number, "name": "H100"} for number in (0, 1)],
     )
     trace = imported(path)
@@ -82,7 +83,9 @@ def test_the_process_behind_the_gpu(tmp_path: Path, imported: Import) -> None:
         trace.sql(BY_PROCESS), EXPECTED.replace("80  0 ", "80  - ").replace("81  1 ", "81  - ")
     )
     assert trace.sql("FROM process").count() == 2
-    for table, pid in (("synchronization", 81), ("overhead", 80)):
+    assert trace.sql("FROM device").count() == 2
+    of_profiler = "(FROM marker WHERE domain = 'Trace' AND event = 'start')"
+    for table, pid in (("synchronization", 81), ("overhead", 80), (of_profiler, 81)):
         assert_rows(
             trace.sql(f"SELECT pid FROM {table} JOIN process USING (process_id)"), f"pid\n {pid}"
         )

@@ -8,7 +8,7 @@ Our own export of several processes writes the process behind the GPU, as in ``G
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -58,6 +58,29 @@ class Shares:
     def __init__(self, first: Process) -> None:
         self.by_label: dict[str | None, Share] = {None: Share(first)}
 
+    def owned(
+        self, events: pa.RecordBatch, is_shared: bool, of_pid: Callable[[str], Process] | None
+    ) -> Iterator[tuple[Process, Share, pa.RecordBatch]]:
+        """Events of one kind, by the process that work on GPUs, and what is of the file, is of.
+
+        Args:
+            events: the events.
+            is_shared: whether they may be of one rank.
+            of_pid: the process with a number, if events may name one: those of the profiler itself
+                have words there, but in our own export.
+        """
+        whole = self.by_label[None]
+        if of_pid is not None:
+            pids = _number(events)
+            for pid in pc.unique(pids.drop_null()).to_pylist():
+                yield of_pid(pid), whole, events.filter(pc.equal(pids, pid))
+            events = events.filter(pc.is_null(pids))
+        if not is_shared:
+            yield whole.gpu, whole, events
+        elif events.num_rows:
+            for share, mine in self.split(events):
+                yield share.gpu, share, mine
+
     def split(self, events: pa.RecordBatch) -> Iterator[tuple[Share, pa.RecordBatch]]:
         """Events of one kind, by whose they are."""
         labels = mapped(events["pid"], _label, pa.string())
@@ -70,6 +93,13 @@ class Shares:
                 self.by_label[label] = Share(Process(new_process_id()), callers=_owners(label))
             is_its = pc.is_null(labels) if label is None else pc.equal(labels, label)
             yield self.by_label[label], events.filter(pc.fill_null(is_its, False))
+
+
+def _number(events: pa.RecordBatch) -> pa.Array:
+    """The numbers of processes; NULL of words, and of events of ranks."""
+    pids = events["pid"].cast(pa.string())
+    is_number = pc.match_substring_regex(pids, r"^[1-9]\d*$")
+    return pc.if_else(pc.and_(is_number, pc.is_null(events["rank"])), pids, None)
 
 
 def _label(pid: str) -> str | None:

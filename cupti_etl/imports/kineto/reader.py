@@ -200,14 +200,15 @@ class Kineto(Source):
                     self._call_threads.note(some, kineto_rows.external_id(some))
                 elif kind in kineto_rows.CALLS:
                     some = self._call_threads.told(some, kineto_rows.operator_of(some))
-                is_gpu = kind in kineto_rows.ON_GPU or kind in kineto_rows.OF_FILE
-                is_shared = is_gpu or kind in kineto_rows.CALLS
-                whole = [(self._shares.by_label[None], some)]
-                for share, mine in self._shares.split(some) if is_shared else whole:
+                is_of_file = kind in kineto_rows.OF_FILE
+                is_gpu = kind in kineto_rows.ON_GPU or is_of_file
+                for gpu, share, mine in self._shares.owned(
+                    some, is_gpu or kind in kineto_rows.CALLS, self._of_pid if is_of_file else None
+                ):
                     self._note_place(kind, mine, share)
-                    self._frame.gpu_id, self._frame.sizes = share.gpu.process_id, share.sizes
+                    self._frame.gpu_id, self._frame.sizes = gpu.process_id, share.sizes
                     for table, batch in handler(mine, self._frame):
-                        yield share.gpu if is_gpu else None, table, batch
+                        yield gpu if is_gpu else None, table, batch
 
     @staticmethod
     def _kinds(events: pa.RecordBatch) -> pa.DictionaryArray:
