@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import signal
 from collections.abc import Callable, Iterator
@@ -34,7 +35,11 @@ def _copy(file: Path, other: Path) -> None:
     shutil.copytree(file, other) if file.is_dir() else shutil.copy(file, other)
 
 
-@pytest.mark.parametrize("again", [_symlink, _hard_link, _copy])
+def _compress(file: Path, other: Path) -> None:
+    other.write_bytes(gzip.compress(file.read_bytes()))
+
+
+@pytest.mark.parametrize("again", [_symlink, _hard_link, _copy, _compress])
 def test_a_file_under_two_names(tmp_path: Path, again: Callable[[Path, Path], None]) -> None:
     file = kineto(tmp_path / "a.json", event("kernel", "k", 1e15, 5, **PLACE))
     other = tmp_path / "b.json"
