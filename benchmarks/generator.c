@@ -16,6 +16,7 @@
 #include "etl/segment.h"
 #include "generated/env.h"
 #include "etl/clock.h"
+#include "inject/environment.h"
 #include "inject/handshake.h"
 #include "inject/injector.h"
 #include "inject/wakeup.h"

@@ -145,11 +145,11 @@ _NAMES = """
     _window_run _not_recorded _nccl_gpu_clock _nccl_pair _nccl_phase _replayed replay_check
     replay_counter finding_rank_wait _forward_pass finding_late_loading _clock_pair _clock_line
     _process_without_links _idle_call _first_launch _graph_capture _send_wait finding_send_wait
-    _freeing_call finding_loading finding_attention finding_fusion finding_layout
+    _freeing_call finding_loading finding_attention finding_fusion finding_layout _tuning_process
     finding_tensor_cores finding_blocking_launches finding_doubles finding_optimizer _wider_type
     _slow_kernel _failed_call finding_alignment active_threads _sampled_code _compile_range
-    finding_compiling finding_half_cores finding_copy_kernels finding_float_attention
-    finding_depthwise finding_small_blocks _managed_memory _call_outside _gap_queued
+    finding_compiling finding_half_cores finding_copy_kernels finding_float_attention _gap_queued
+    finding_depthwise finding_small_blocks _managed_memory _call_outside _benchmarking_stack
 """
 _EMPTY = set(_NAMES.split())
 

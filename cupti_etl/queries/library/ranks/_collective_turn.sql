@@ -2,10 +2,10 @@
 --
 -- computed: Of those of _collective_time that times can tell. They are those of the first rank with
 --   their base and kind one after the other, if both have as many, of the same sizes, and those
---   that end together overlap, or may do so as far as the clocks are known (_clock_base). If not,
---   recordings began and ended apart, or miss some: an operation is the one whose end is nearest,
---   if the two overlap so, have one size and neither has a nearer one, or the one between those of
---   its neighbours.
+--   that end together overlap, or may have ended at once as far as the clocks are known
+--   (_clock_base). If not, recordings began and ended apart, or miss some: an operation is the one
+--   whose end is nearest, if the two overlap or may have ended so, have one size and neither has a
+--   nearer one, or the one between those of its neighbours.
 -- requires: collective
 -- limits: Operations that the first rank of a group does not have have no row. Broadcasts and sends
 --   may end apart.
@@ -15,8 +15,8 @@
 --   first_id BIGINT: That of the first rank, which may be its own.
 --   is_in_order BOOLEAN: Whether they are one after the other.
 WITH timed AS (
-    -- When each may have begun and ended, as far as the clock of its process is known.
-    SELECT times.*, begin_ns - coalesce(ahead_high_ns - ahead_ns, 0) AS earliest_ns,
+    -- When each may have ended, as far as the clock of its process is known.
+    SELECT times.*, until_ns - coalesce(ahead_high_ns - ahead_ns, 0) AS earliest_ns,
            until_ns + coalesce(ahead_ns - ahead_low_ns, 0) AS latest_ns
     FROM _collective_time AS times
     JOIN _clock_base AS clocks USING (process_id)
@@ -39,13 +39,14 @@ in_order AS (
     QUALIFY bool_and(
         (ordered.bytes = firsts.bytes OR NOT ordered.is_of_one_size) IS NOT FALSE
         AND (NOT ordered.ends_together
-             OR (ordered.earliest_ns < firsts.latest_ns
-                 AND firsts.earliest_ns < ordered.latest_ns))
+             OR (ordered.begin_ns < firsts.until_ns AND firsts.begin_ns < ordered.until_ns)
+             OR (ordered.earliest_ns <= firsts.latest_ns
+                 AND firsts.earliest_ns <= ordered.latest_ns))
     ) OVER (PARTITION BY ordered.kind, ordered.process_id, ordered.gpu)
 ),
 -- Ends up to the middle between two of the first rank are nearer to the first of these.
 firsts AS (
-    SELECT id, kind, base_id, bytes, earliest_ns, until_ns, latest_ns,
+    SELECT id, kind, base_id, bytes, begin_ns, until_ns, earliest_ns, latest_ns,
            row_number() OVER ends AS place,
            until_ns - coalesce((until_ns - lag(until_ns) OVER ends) // 2, 4611686018427387904)
                AS from_ns
@@ -77,7 +78,8 @@ by_times AS (
     SELECT places.id, firsts.id AS first_id
     FROM places
     JOIN firsts USING (kind, base_id, place)
-    WHERE places.earliest_ns < firsts.latest_ns AND firsts.earliest_ns < places.latest_ns
+    WHERE ((places.begin_ns < firsts.until_ns AND firsts.begin_ns < places.until_ns)
+           OR (places.earliest_ns <= firsts.latest_ns AND firsts.earliest_ns <= places.latest_ns))
         AND (places.bytes = firsts.bytes OR NOT is_of_one_size) IS NOT FALSE
 )
 SELECT id, coalesce(in_order.first_id, by_times.first_id) AS first_id,
