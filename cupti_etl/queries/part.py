@@ -126,12 +126,6 @@ class PartViews(Views):
         with self._whole._making.connection(con) as beside:
             return self._whole._is_unanswerable(beside, query)
 
-    def _has_no_row(
-        self, con: duckdb.DuckDBPyConnection, name: str, reader: Query | None = None
-    ) -> bool:
-        with self._whole._making.connection(con) as beside:
-            return name in self._catalog and self._whole._has_no_row(beside, name)
-
     def _table_bytes(self, table: str) -> int:
         return self._whole._table_bytes(table)
 
