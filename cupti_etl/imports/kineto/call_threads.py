@@ -70,8 +70,12 @@ class CallThreads:
 
     def _threads(self, process: pa.Array, ids: pa.Array) -> pa.Array:
         """The thread of the operator with each id, NULL if it is not known."""
-        runs = pa.concat_tables(self._runs).combine_chunks()
-        self._runs = [runs]
+        # The others are not sorted: where threads take turns, there is a run for each operator.
+        asked = pc.min_max(ids)
+        runs = pa.concat_tables(self._runs)
+        begins = pc.less_equal(runs["first"], asked["max"])
+        runs = runs.filter(pc.and_(begins, pc.greater_equal(runs["last"], asked["min"])))
+        runs = runs.combine_chunks()
         number = runs.num_rows
         # Of the runs that begin no later than an id, the last one has it, if any does.
         place = pa.concat_arrays([numbered(number, 0), pa.nulls(len(ids), pa.int64())])
