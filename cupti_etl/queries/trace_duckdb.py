@@ -76,11 +76,11 @@ def _write(file: Path, folder: Folder, condition: str, *, is_complete: bool) -> 
     with new_file(file) as con:
         copy_library(con)
         con.begin()
-        for table, rows, _ in plausible_tables(con, (folder,), others):
-            if rows:
-                con.execute(create_table_view(table, rows, condition))
-                con.execute(describe_table(table))
-        check_types(con, TABLES)
+        found = [each for each in plausible_tables(con, (folder,), others) if each[1]]
+        for table, rows, _ in found:
+            con.execute(create_table_view(table, rows, condition))
+            con.execute(describe_table(table))
+        check_types(con, [table for table, *_ in found])
         con.commit()
 
 
