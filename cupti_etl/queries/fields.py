@@ -34,6 +34,8 @@ _FINDING_WITH_KERNEL = (
 # Why a trace has no row of a table or query, for which most queries have to give no other reason.
 _USUAL = {
     "_busy_interval": "no finished GPU activity was recorded.",
+    "_call_stack": "no Python stacks were kept (capture with --python-stacks, or with_stack=True of"
+    " torch.profiler).",
     "_device_limits": "the trace does not say what its devices can hold.",
     "_gpu_gap": "no GPU was idle between two recorded activities.",
     "_hlo_range": "no ranges of XLA were recorded; JAX writes them with NVTX.",
@@ -49,7 +51,7 @@ _USUAL = {
     "gpu_activity": "no GPU activity was recorded.",
     "kernel": "no kernels were recorded.",
     "launch_stack": "no Python stacks were kept (capture with --python-stacks; with_stack=True of"
-    " torch.profiler makes ranges of functions: nvtx_projection shows them).",
+    " torch.profiler tells no lines, but functions: python_function has them).",
     "launch_to_gpu": "no activity has a recorded call.",
     "marker": "no ranges were recorded.",
     "memcpy": "no copies were recorded.",

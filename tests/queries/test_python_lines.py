@@ -119,8 +119,8 @@ def test_without_stacks_it_says_how_to_get_them(tmp_path: Path) -> None:
     folder = write_trace(tmp_path / "run", kernel=TABLES["kernel"])
     assert "capture with --python-stacks" in etl("query", "python_line", folder).stderr
     assert etl("export", folder, "--to", "folded", "-").stderr.splitlines() == [
-        "cupti-etl: no Python stacks were kept (capture with --python-stacks; with_stack=True of"
-        " torch.profiler makes ranges of functions: nvtx_projection shows them)",
+        "cupti-etl: no Python stacks were kept (capture with --python-stacks, or with_stack=True of"
+        " torch.profiler)",
         "  cupti-etl capture --python-stacks -- python train.py",
     ]
 

@@ -16,7 +16,7 @@
 WITH calls AS (
     SELECT asked.process_id, asked.correlation_id, NULL::BIGINT AS graph_node_id,
            asked.correlation_id AS turn, operator.place, stack.stack_id, stack.state
-    FROM launch_stack AS stack
+    FROM _call_stack AS stack
     JOIN _operator_launch AS asked
         ON asked.process_id = stack.process_id AND asked.correlation_id = stack.correlation_id
     JOIN _operator AS operator ON operator.range_id = asked.range_id

@@ -1,13 +1,13 @@
 -- What the calls of each Python stack asked of the GPUs, by the names of the activities.
 --
--- computed: Calls are those of launch_stack, by stack, or by why they have none. GPU time is the
+-- computed: Calls are those of _call_stack, by stack, or by why they have none. GPU time is the
 --   sum of the durations of activities; activities that overlap each count in full. A call that
 --   asked for several (a graph) has the name of the first. Idle time is that of _gap_edge before
 --   an activity that a call asked for. Calls of PyTorch's backward pass have the stack of the
 --   forward pass, where sequence numbers tell it (_backward_stack). What a CUDA graph replays has
 --   the stack that it was captured from, if that is known (_graph_interval), each activity as a
 --   call of its own; to the call that launched the graph belong the rest, and the idle time.
--- requires: launch_stack
+-- requires: _call_stack
 -- materialized: Made once for an opened trace, as few rows are made of all activities.
 -- columns:
 --   process_id BIGINT: The traced process.
@@ -24,7 +24,7 @@ WITH calls AS (
     SELECT stack.process_id, stack.correlation_id,
            any_value(coalesce(stack.stack_id, backward.stack_id)) AS stack_id,
            any_value(state) AS state, bool_or(backward.stack_id IS NOT NULL) AS is_backward
-    FROM launch_stack AS stack
+    FROM _call_stack AS stack
     LEFT JOIN _backward_stack AS backward USING (process_id, correlation_id)
     GROUP BY stack.process_id, stack.correlation_id
 ),
@@ -69,6 +69,7 @@ SELECT process_id, stack_id,
        CASE WHEN stack_id IS NOT NULL THEN NULL
             WHEN state = 'no_frames' THEN '(thread of autograd or a library)'
             WHEN state = 'no_python' THEN '(thread without Python)'
+            WHEN state = 'outside' THEN '(in no function of Python)'
             ELSE '(stack not kept: ' || state || ')' END AS reason,
        is_backward, is_graph, coalesce(short, name) AS name,
        TRY_CAST(sum(launches) AS BIGINT) AS launches,

@@ -1,9 +1,10 @@
 -- Frames of Python stacks, and which of them is the program's own.
 --
 -- computed: A frame is of an installed package, and not the program's own, where its file lies in
---   site-packages, dist-packages or Python's own library, or is of Python's frozen modules. The
---   place of a line is its file's name and its number; with the folder, where several files have
---   that name.
+--   site-packages, dist-packages or Python's own library, or is of Python's frozen modules.
+--   torch.profiler leaves these folders out: of its files, common packages and modules of Python's
+--   library are known by their names. The place of a line is its file's name and its number; with
+--   the folder, where several files have that name.
 -- scope: whole
 -- columns:
 --   _python_frame.*
@@ -12,7 +13,17 @@
 --   is_innermost_own BOOLEAN: Whether it is the innermost of these; of all, where there is none.
 WITH frames AS (
     SELECT *, regexp_extract(file, '[^/]*$') AS name,
-           NOT regexp_matches(file, '/(site|dist)-packages/|/lib/python3\.\d+t?/|^<frozen ')
+           NOT regexp_matches(file, '/(site|dist)-packages/|/lib/python3\.\d+t?/')
+               AND NOT regexp_matches(file, '^<(frozen |string>)')
+               AND NOT regexp_matches(file, '^(torch\w*|pytorch_\w+|lightning\w*|transformers'
+                   '|triton|accelerate|datasets|deepspeed|diffusers|peft|apex|flash_attn|numpy|tqdm'
+                   '|asyncio|collections|concurrent|ctypes|importlib|json|logging'
+                   '|multiprocessing)/')
+               AND NOT regexp_matches(file, '^(_\w+|abc|argparse|bdb|codecs|contextlib|copy'
+                   '|copyreg|dataclasses|enum|functools|glob|heapq|inspect|io|linecache|operator'
+                   '|os|pathlib|pickle|posixpath|queue|random|re|runpy|selectors|shutil|signal'
+                   '|socket|string|subprocess|tempfile|textwrap|threading|traceback|types|typing'
+                   '|uuid|warnings|weakref)\.py$')
                AS is_own
     FROM _python_frame
 ),

@@ -4,14 +4,14 @@
 --   with ";" between them. Frames of one function in different lines are one. Stacks of several
 --   processes that look alike are put together. Work of a backward pass has "(backward)" between
 --   the two, and what a CUDA graph replayed, which has the stack of its capture, "(graph)".
--- requires: launch_stack
+-- requires: _call_stack
 -- front: Which calls lead to the GPU time (a flame graph)?
 -- first: percent, gpu_ns, launches, stack
 -- chart: flame(stack, gpu_ns)
 -- example: cupti-etl query python_flame_graph TRACE --limit 20
 -- alias: flame_graph, folded_stacks
 -- columns:
---   percent DOUBLE [%]: gpu_ns as a share of the GPU time of all calls in launch_stack.
+--   percent DOUBLE [%]: gpu_ns as a share of the GPU time of all calls in _call_stack.
 --   gpu_ns BIGINT [ns]: GPU time of work that was asked for so.
 --   launches BIGINT [calls]: Calls that had this work done.
 --   stack VARCHAR: The frames and the activity.

@@ -4,14 +4,14 @@
 --   itself asked for; own that for which it is the innermost of the program's functions, and not of
 --   an installed package's; total that of all stacks that it is on, each counted once. Work of
 --   calls without a stack has rows without a file, which say why.
--- requires: launch_stack
+-- requires: _call_stack
 -- limits: Of PyTorch's backward pass and of CUDA graphs as python_line says.
 -- front: Which Python function is slow?
 -- first: percent, total_gpu_ns, own_gpu_ns, self_gpu_ns, launches, idle_before_ns, function, place
 -- chart: bars(function, total_gpu_ns)
 -- example: cupti-etl query python_function TRACE --limit 20
 -- columns:
---   percent DOUBLE [%]: total_gpu_ns as a share of the GPU time of all calls in launch_stack.
+--   percent DOUBLE [%]: total_gpu_ns as a share of the GPU time of all calls in _call_stack.
 --   total_gpu_ns BIGINT [ns]: GPU time of work asked for by it and by all that it called.
 --   own_gpu_ns BIGINT [ns]: GPU time of work for which it is the program's innermost function.
 --   self_gpu_ns BIGINT [ns]: GPU time of work that it asked for itself.
