@@ -13,13 +13,17 @@
 --   correlation_id BIGINT: The call; NULL of a node.
 --   graph_node_id BIGINT: The node; NULL of a call.
 --   stack_id BIGINT: The stack of the forward pass, as in python_stack.
-WITH calls AS (
+WITH operators AS MATERIALIZED (
+    -- Once: for plain DuckDB every mention of a view is all of its text.
+    SELECT range_id, place, last_place FROM _operator
+),
+calls AS (
     SELECT asked.process_id, asked.correlation_id, NULL::BIGINT AS graph_node_id,
            asked.correlation_id AS turn, operator.place, stack.stack_id, stack.state
     FROM _call_stack AS stack
     JOIN _operator_launch AS asked
         ON asked.process_id = stack.process_id AND asked.correlation_id = stack.correlation_id
-    JOIN _operator AS operator ON operator.range_id = asked.range_id
+    JOIN operators AS operator ON operator.range_id = asked.range_id
     UNION ALL
     SELECT node.process_id, NULL, node.graph_node_id, node.at_ns, operator.place, node.stack_id,
            node.state
@@ -28,14 +32,14 @@ WITH calls AS (
         ON innermost.process_id = node.process_id
         AND innermost.thread_id = node.thread_id
         AND innermost.at_ns <= node.at_ns
-    JOIN _operator AS operator ON operator.range_id = innermost.range_id
+    JOIN operators AS operator ON operator.range_id = innermost.range_id
 ),
 passes AS (
     SELECT pass.place, pass.last_place, forward.place AS forward_place,
            forward.last_place AS forward_last_place
     FROM _operator_forward AS link
-    JOIN _operator AS pass ON pass.range_id = link.range_id
-    JOIN _operator AS forward ON forward.range_id = link.forward_range_id
+    JOIN operators AS pass ON pass.range_id = link.range_id
+    JOIN operators AS forward ON forward.range_id = link.forward_range_id
 ),
 -- The first call of each forward operator that has a stack.
 stacks AS (

@@ -28,13 +28,17 @@ WITH calls AS (
     LEFT JOIN _backward_stack AS backward USING (process_id, correlation_id)
     GROUP BY stack.process_id, stack.correlation_id
 ),
+-- Once: for plain DuckDB every mention of a view is all of its text.
+replays AS MATERIALIZED (
+    SELECT * FROM _graph_interval
+),
 activities AS (
     SELECT process_id, correlation_id, start_ns, end_ns, kind, name, NULL::BIGINT AS made_ns
     FROM gpu_interval
     WHERE graph_node_id IS NULL
     UNION ALL
     SELECT process_id, correlation_id, start_ns, end_ns, kind, name, made_ns
-    FROM _graph_interval
+    FROM replays
 ),
 work AS (
     SELECT process_id, correlation_id, any_value(stack_id) AS stack_id, any_value(state) AS state,
@@ -62,7 +66,7 @@ everything AS (
     SELECT process_id, stack_id, state, is_backward, true,
            CASE kind WHEN 'kernel' THEN name ELSE concat_ws(' ', kind, name) END, 1, 1,
            end_ns - start_ns, 0
-    FROM (FROM _graph_interval WHERE made_ns IS NOT NULL) AS replayed
+    FROM (FROM replays WHERE made_ns IS NOT NULL) AS replayed
     SEMI JOIN calls USING (process_id, correlation_id)
 )
 SELECT process_id, stack_id,

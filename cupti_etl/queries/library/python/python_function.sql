@@ -21,8 +21,12 @@
 --   place VARCHAR: The file's name and the function's first line.
 --   file VARCHAR: The file.
 --   first_line INTEGER: The function's first line.
-WITH everything AS (
-    SELECT sum(gpu_ns) AS gpu_ns FROM _stack_work
+WITH works AS MATERIALIZED (
+    -- Once: for plain DuckDB every mention of a view is all of its text.
+    SELECT * FROM _stack_work
+),
+everything AS (
+    SELECT sum(gpu_ns) AS gpu_ns FROM works
 ),
 -- Recursion has a function on a stack several times.
 functions AS (
@@ -36,11 +40,11 @@ parts AS (
     SELECT function, place, file, first_line, is_own, is_self AND NOT is_backward AS is_self,
            launches, gpu_ns, idle_before_ns
     FROM functions
-    JOIN _stack_work AS work
+    JOIN works AS work
         ON work.process_id = functions.process_id AND work.stack_id = functions.stack_id
     UNION ALL
     SELECT reason, NULL, NULL, NULL, true, false, launches, gpu_ns, idle_before_ns
-    FROM _stack_work
+    FROM works
     WHERE reason IS NOT NULL
 )
 SELECT 100.0 * sum(parts.gpu_ns) / nullif(any_value(everything.gpu_ns), 0) AS percent,

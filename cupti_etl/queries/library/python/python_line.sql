@@ -26,8 +26,12 @@
 --   function VARCHAR: The function's qualified name.
 --   file VARCHAR: The file.
 --   line INTEGER: The line.
-WITH everything AS (
-    SELECT sum(gpu_ns) AS gpu_ns FROM _stack_work
+WITH works AS MATERIALIZED (
+    -- Once: for plain DuckDB every mention of a view is all of its text.
+    SELECT * FROM _stack_work
+),
+everything AS (
+    SELECT sum(gpu_ns) AS gpu_ns FROM works
 ),
 -- Recursion has a line on a stack several times.
 lines AS (
@@ -40,11 +44,11 @@ parts AS (
     SELECT place, function, file, line, is_own, is_self AND NOT is_backward AS is_self,
            is_backward, is_graph, launches, gpu_ns, idle_before_ns
     FROM lines
-    JOIN _stack_work AS work
+    JOIN works AS work
         ON work.process_id = lines.process_id AND work.stack_id = lines.stack_id
     UNION ALL
     SELECT reason, NULL, NULL, NULL, true, false, false, is_graph, launches, gpu_ns, idle_before_ns
-    FROM _stack_work
+    FROM works
     WHERE reason IS NOT NULL
 )
 SELECT 100.0 * coalesce(sum(parts.gpu_ns) FILTER (WHERE is_own), 0)
