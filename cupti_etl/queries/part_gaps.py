@@ -23,7 +23,6 @@ _CAUSE, _SPENT, _HOST = "_gap_cause", "_gap_spent", "_host_activity"
 _TABLE, _CUT = f"_derived_{_CAUSE}", "_cut_gap"
 _SAME = "USING (gpu, start_ns, gap_ns)"
 _OF_HOST = ("_host_span", "_blocking_copy")
-_READS = ("_gap_edge", "_gap_queued", "_any_api_call")
 
 Need = Callable[["duckdb.DuckDBPyConnection", Sequence[str]], None]
 
@@ -36,7 +35,7 @@ def operators(catalog: Catalog, need: Need) -> Mapping[str, Operator]:
         need: makes queries of the whole trace that are not there yet.
     """
     compute = partial(_compute, catalog, need)
-    return {_CAUSE: Operator(_CAUSE, _READS, (_TABLE,), compute)}
+    return {_CAUSE: Operator(_CAUSE, ("_gap_edge", "_any_api_call"), (_TABLE,), compute)}
 
 
 def _compute(catalog: Catalog, need: Need, con: duckdb.DuckDBPyConnection, _: Put) -> None:

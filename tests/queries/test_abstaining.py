@@ -148,7 +148,7 @@ _NAMES = """
     _freeing_call finding_loading finding_attention finding_fusion finding_layout _tuning_process
     finding_tensor_cores finding_blocking_launches finding_doubles finding_optimizer _wider_type
     _slow_kernel _failed_call finding_alignment active_threads _sampled_code _compile_range
-    finding_compiling finding_half_cores finding_copy_kernels finding_float_attention _gap_queued
+    finding_compiling finding_half_cores finding_copy_kernels finding_float_attention
     finding_depthwise finding_small_blocks _managed_memory _call_outside _benchmarking_stack
 """
 _EMPTY = set(_NAMES.split())

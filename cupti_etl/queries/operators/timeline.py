@@ -120,20 +120,38 @@ CAUSE = NativeOperator(
     name="host",
     along="start_ns",
     counted=("api_call",),
-    reads=("_gap_edge", "_gap_queued", "api_call", "_host_span", "_blocking_copy"),
+    reads=("_gap_edge", "api_call", "_host_span", "_blocking_copy"),
     # In order, as calls are: few runs are merged fast.
     before={
         "_blocking": """
             SELECT start_ns, end_ns, process_id FROM _blocking_copy WHERE is_done ORDER BY start_ns
         """,
+        # Up to when the GPU had work, if that was launched before what ended the gap.
         "_gap": f"""
+            WITH gaps AS (
+                SELECT *, row_number() OVER () AS number,
+                       CASE WHEN first_correlation_id < next_correlation_id
+                            THEN first_correlation_id END AS first_id
+                FROM _derived_gap
+            ),
+            returned AS (
+                SELECT process_id, correlation_id, min(greatest(start_ns, end_ns)) AS at_ns
+                FROM api_call
+                SEMI JOIN (FROM gaps WHERE first_id IS NOT NULL) AS ahead
+                    ON ahead.process_id = api_call.process_id
+                    AND ahead.first_id = api_call.correlation_id
+                WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
+                GROUP BY process_id, correlation_id
+            )
             SELECT gap.start_ns,
-                   greatest(gap.start_ns, coalesce(launched_ns, gap.end_ns)) AS end_ns, process_id,
-                   -number AS class, {known("next_correlation_id")} AS correlation_id
-            FROM (SELECT *, row_number() OVER () AS number FROM _derived_gap) AS gap
-            LEFT JOIN _gap_queued AS queued
-                ON queued.gpu = gap.gpu AND queued.start_ns = gap.start_ns
-            WHERE process_id IS NOT NULL AND EXISTS (SELECT 1 FROM api_call)
+                   greatest(gap.start_ns, least(gap.end_ns, returned.at_ns)) AS end_ns,
+                   gap.process_id, -number AS class,
+                   {known("next_correlation_id")} AS correlation_id
+            FROM gaps AS gap
+            LEFT JOIN returned
+                ON returned.process_id = gap.process_id
+                AND returned.correlation_id = gap.first_id
+            WHERE gap.process_id IS NOT NULL AND EXISTS (SELECT 1 FROM api_call)
             ORDER BY gap.start_ns""",
     },
     inputs=(

@@ -1,8 +1,8 @@
 -- How long the host was in each state in each gap, until the GPU had work.
 --
--- computed: Up to when the call that asked for the next activity had returned, or one for work that
---   began later (_gap_queued), by _host_activity of the process of the next activity. Where the
---   call for that was not recorded, it is not known.
+-- computed: Up to when the call that asked for the next activity had returned, or the first one for
+--   work that began later, by _host_activity of the process of the next activity. Where the call
+--   for that was not recorded, it is not known.
 -- lookup: api_call, _host_activity
 -- columns:
 --   gpu, start_ns, gap_ns, next_kind, next_name of _gap_edge
@@ -22,12 +22,17 @@
 WITH gaps AS (
     SELECT * FROM _gap_edge
 ),
+asked AS (
+    SELECT process_id, next_correlation_id AS correlation_id FROM gaps
+    UNION ALL
+    SELECT process_id, first_correlation_id
+    FROM gaps
+    WHERE first_correlation_id < next_correlation_id
+),
 returned AS (
     SELECT process_id, correlation_id, min(greatest(start_ns, end_ns)) AS end_ns
     FROM api_call
-    SEMI JOIN gaps
-        ON gaps.process_id = api_call.process_id
-        AND gaps.next_correlation_id = api_call.correlation_id
+    SEMI JOIN asked USING (process_id, correlation_id)
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, correlation_id
 ),
@@ -35,13 +40,15 @@ returned AS (
 split AS (
     SELECT gaps.*, returned.end_ns IS NOT NULL AS is_known,
            CASE WHEN returned.end_ns IS NULL THEN gaps.start_ns
-                ELSE least(greatest(least(returned.end_ns, launched_ns), gaps.start_ns),
+                ELSE least(greatest(least(returned.end_ns, ahead.end_ns), gaps.start_ns),
                            gaps.end_ns) END AS split_ns
     FROM gaps
     LEFT JOIN returned
         ON returned.process_id = gaps.process_id
         AND returned.correlation_id = gaps.next_correlation_id
-    LEFT JOIN _gap_queued AS queued ON queued.gpu = gaps.gpu AND queued.start_ns = gaps.start_ns
+    LEFT JOIN returned AS ahead
+        ON ahead.process_id = gaps.process_id
+        AND ahead.correlation_id = gaps.first_correlation_id
 ),
 -- How long each state had lasted when an interval began.
 known AS (

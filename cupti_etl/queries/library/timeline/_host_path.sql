@@ -1,7 +1,7 @@
 -- When the host determined the run time: stretches between two of the GPU's on the critical path.
 --
 -- computed: A gap in which the GPU had no work until the host launched some (gap_attribution: more
---   than queued) leads to that call, or to when other work was launched (_gap_queued), and along
+--   than queued) leads to that call, or to when work that began later was, and along
 --   the host back to the end of its process's last call that waited before (_host_span), while one
 --   of its GPUs was busy; one that waits for its copy is such a call, too (_blocking_copy), and so
 --   is one that frees memory while the GPU works (_freeing_call), up to when the GPU was done. The
@@ -15,31 +15,38 @@
 --     work that it waited for, or begin of the GPU's span.
 --   end_ns BIGINT [epoch ns]: End of the call that launched.
 WITH gaps AS (
-    SELECT * FROM gpu_gaps(0)
+    SELECT * FROM _gap_edge
+),
+asked AS (
+    SELECT process_id, next_correlation_id AS correlation_id FROM gaps
+    UNION ALL
+    SELECT process_id, first_correlation_id
+    FROM gaps
+    WHERE first_correlation_id < next_correlation_id
 ),
 calls AS (
     SELECT process_id, correlation_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns
     FROM api_call
-    SEMI JOIN gaps
-        ON gaps.process_id = api_call.process_id
-        AND gaps.next_correlation_id = api_call.correlation_id
+    SEMI JOIN asked USING (process_id, correlation_id)
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
     GROUP BY process_id, correlation_id
 ),
 late AS (
-    SELECT gaps.gpu, gaps.process_id, least(calls.start_ns, launched_ns) AS call_ns,
-           least(calls.end_ns, launched_ns, gaps.end_ns) AS end_ns
+    SELECT gaps.gpu, gaps.process_id, least(calls.start_ns, ahead.end_ns) AS call_ns,
+           least(calls.end_ns, ahead.end_ns, gaps.end_ns) AS end_ns
     FROM gaps
     JOIN calls
         ON calls.process_id = gaps.process_id
         AND calls.correlation_id = gaps.next_correlation_id
+    LEFT JOIN calls AS ahead
+        ON ahead.process_id = gaps.process_id
+        AND ahead.correlation_id = gaps.first_correlation_id
     -- A call that was waiting already when the GPU became idle was not late.
     LEFT JOIN _blocking_copy
         ON _blocking_copy.process_id = gaps.process_id
         AND _blocking_copy.correlation_id = gaps.next_correlation_id
         AND _blocking_copy.start_ns <= gaps.start_ns
-    LEFT JOIN _gap_queued AS queued ON queued.gpu = gaps.gpu AND queued.start_ns = gaps.start_ns
-    WHERE least(calls.end_ns, launched_ns) > gaps.start_ns AND _blocking_copy.end_ns IS NULL
+    WHERE least(calls.end_ns, ahead.end_ns) > gaps.start_ns AND _blocking_copy.end_ns IS NULL
 ),
 used AS (
     SELECT DISTINCT process_id, gpu FROM gpu_interval
