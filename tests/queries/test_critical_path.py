@@ -352,3 +352,25 @@ def test_a_wait_for_nothing_does_not_end_the_part_of_the_host(trace: MakeTrace) 
         idle          15       0
         """,
     )
+
+
+def test_an_id_that_begins_anew_was_not_launched_ahead(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id correlation_id start_ns end_ns name
+            1          0         1              100      110    a
+            1          0         2              200      210    b
+            1          0         1              300      310    c
+        """,
+        api_call="""
+            process_id domain  name             correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel 1              90       95
+            1          runtime cudaLaunchKernel 2              190      195
+            1          runtime cudaLaunchKernel 1              290      295
+        """,
+    )
+    # Of what began later, the call of the smallest id is the last, though an earlier one has it.
+    assert_rows(
+        opened.sql("SELECT queued_ns, outside_ns FROM _gap_cause ORDER BY start_ns LIMIT 1"),
+        "queued_ns outside_ns\n 5 80",
+    )

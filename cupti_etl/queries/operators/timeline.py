@@ -135,7 +135,7 @@ CAUSE = NativeOperator(
                 FROM _derived_gap
             ),
             returned AS (
-                SELECT process_id, correlation_id, min(greatest(start_ns, end_ns)) AS at_ns
+                SELECT process_id, correlation_id, max(greatest(start_ns, end_ns)) AS at_ns
                 FROM api_call
                 SEMI JOIN (FROM gaps WHERE first_id IS NOT NULL) AS ahead
                     ON ahead.process_id = api_call.process_id

@@ -30,7 +30,9 @@ asked AS (
     WHERE first_correlation_id < next_correlation_id
 ),
 returned AS (
-    SELECT process_id, correlation_id, min(greatest(start_ns, end_ns)) AS end_ns
+    -- Ids may begin anew: what was launched ahead was so by the last.
+    SELECT process_id, correlation_id, min(greatest(start_ns, end_ns)) AS end_ns,
+           max(greatest(start_ns, end_ns)) AS last_ns
     FROM api_call
     SEMI JOIN asked USING (process_id, correlation_id)
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
@@ -40,7 +42,7 @@ returned AS (
 split AS (
     SELECT gaps.*, returned.end_ns IS NOT NULL AS is_known,
            CASE WHEN returned.end_ns IS NULL THEN gaps.start_ns
-                ELSE least(greatest(least(returned.end_ns, ahead.end_ns), gaps.start_ns),
+                ELSE least(greatest(least(returned.end_ns, ahead.last_ns), gaps.start_ns),
                            gaps.end_ns) END AS split_ns
     FROM gaps
     LEFT JOIN returned
