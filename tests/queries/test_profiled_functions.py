@@ -62,3 +62,24 @@ def test_stacks_that_were_kept_are_those_of_their_process(trace: MakeTrace) -> N
         opened.query("python_function"),
         "function place       total_gpu_ns launches\n step train.py:30 3          1",
     )
+
+
+def test_a_script_of_a_capture_may_be_called_as_a_package_is(trace: MakeTrace) -> None:
+    opened = trace(
+        launch_stack="process_id correlation_id stack_id state\n1 70 9 whole",
+        python_stack="""
+            process_id stack_id depth function file             line first_line
+            1          9        0     run      queue.py         33   30
+            1          9        1     main     torch/bench.py   3    1
+        """,
+        **launched([70]),
+    )
+    assert_rows(
+        opened.query("python_function"),
+        """
+        function place          own_gpu_ns
+        run      queue.py:30 3
+        main     bench.py:1  0
+        """,
+    )
+    assert opened.sql("FROM _stack_frame WHERE is_own").count() == 2

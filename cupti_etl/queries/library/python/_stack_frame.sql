@@ -15,15 +15,19 @@ WITH frames AS (
     SELECT *, regexp_extract(file, '[^/]*$') AS name,
            NOT regexp_matches(file, '/(site|dist)-packages/|/lib/python3\.\d+t?/')
                AND NOT regexp_matches(file, '^<(frozen |string>)')
-               AND NOT regexp_matches(file, '^(torch\w*|pytorch_\w+|lightning\w*|transformers'
-                   '|triton|accelerate|datasets|deepspeed|diffusers|peft|apex|flash_attn|numpy|tqdm'
-                   '|asyncio|collections|concurrent|ctypes|importlib|json|logging'
-                   '|multiprocessing)/')
-               AND NOT regexp_matches(file, '^(_\w+|abc|argparse|bdb|codecs|contextlib|copy'
+               AND NOT (line IS NULL AND regexp_matches(
+                   file, '^(torch(ao|audio|data|metrics|rec|vision)?|triton|transformers|accelerate'
+                   '|datasets|deepspeed|diffusers|peft|apex|flash_attn|lightning(_fabric)?'
+                   '|pytorch_lightning|numpy|tqdm|asyncio|collections|concurrent|ctypes|importlib'
+                   '|json|logging|multiprocessing)/'
+               ))
+               AND NOT (line IS NULL AND regexp_matches(
+                   file, '^(_collections_abc|_weakrefset|abc|argparse|bdb|codecs|contextlib|copy'
                    '|copyreg|dataclasses|enum|functools|glob|heapq|inspect|io|linecache|operator'
                    '|os|pathlib|pickle|posixpath|queue|random|re|runpy|selectors|shutil|signal'
                    '|socket|string|subprocess|tempfile|textwrap|threading|traceback|types|typing'
-                   '|uuid|warnings|weakref)\.py$')
+                   '|uuid|warnings|weakref)\.py$'
+               ))
                AS is_own
     FROM _python_frame
 ),
