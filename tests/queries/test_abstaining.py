@@ -132,9 +132,8 @@ FULL = {
     "kernel_name": "mangled demangled short\n nobody nobody() nobody",
 }
 # What FULL has no reason to hold: several calls of an id, copies that end within their calls,
-# threads that wait for others, losses, long gaps, executions and steps out of line, NCCL's
-# operations, measured ranges, missing ranks, clocks that are apart, times without records, kernels
-# by what they do, code to disassemble, queues. timeline_flow is of one thing, which nobody chose.
+# threads that wait, losses, long gaps, steps out of line, NCCL's operations, missing ranks, clocks
+# that are apart, kernels by what they do, code, functions. timeline_flow is of what nobody chose.
 _NAMES = """
     _shared_correlation _unpaired_correlation _shared_launch _blocking_copy _range_wait _loss_cause
     _timeline_loss timeline_flow _range_helped triton_autotune finding_autotuning finding_gather_add
@@ -150,6 +149,7 @@ _NAMES = """
     _slow_kernel _failed_call finding_alignment active_threads _sampled_code _compile_range
     finding_compiling finding_half_cores finding_copy_kernels finding_float_attention
     finding_depthwise finding_small_blocks _managed_memory _call_outside _benchmarking_stack
+    _function_stack _function_frame
 """
 _EMPTY = set(_NAMES.split())
 
