@@ -24,7 +24,7 @@ from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.derived import Indexed
 from cupti_etl.queries.lent_parts import LentParts
 from cupti_etl.queries.materialize import Operator
-from cupti_etl.queries.opening import check_version, in_order
+from cupti_etl.queries.opening import check_version, in_order, threads_of
 from cupti_etl.queries.part import PartViews
 from cupti_etl.queries.present import present_files
 from cupti_etl.queries.result import Result
@@ -93,6 +93,8 @@ class Trace:
         is_for_strangers: bool = False,
         below: Trace | None = None,
     ) -> None:
+        if confined:  # else they may read whatever they name
+            settings = {**threads_of(paths), **(settings or {})}
         self._given, self._confined, self._choice = paths, confined, choice
         self._settings, self._is_for_strangers = settings, is_for_strangers
         # The trace that this is a part of, or itself.

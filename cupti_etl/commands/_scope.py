@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-# Some 200,000 rows.
-_SMALL_BYTES = 2 << 20
 _option = functools.partial(click.option, cls=Option, section="Part of the trace")
 
 
@@ -126,9 +123,6 @@ def open_whole(
     """Open traces; say what is computed. Arguments are as of ``open_part``."""
     from cupti_etl.api import open as open_trace
 
-    if confined and _is_small(traces):
-        # More threads would wait for one another longer than they work.
-        settings = {"threads": "1", **(settings or {})}
     with open_trace(*traces, confined=confined, settings=settings) as whole:
         show_computing(whole)
         yield whole
@@ -157,16 +151,3 @@ def part_of(
         if said is not None:
             said.add(line)
         yield part
-
-
-def _is_small(traces: Sequence[str]) -> bool:
-    """Whether all parts together are not worth more than one thread."""
-    from cupti_etl.storage.sources import Folder, state, state_bytes
-
-    total = 0
-    for folder in map(Path, traces):
-        total += state_bytes(state([Folder(folder)]))
-        # Of a thousand ranks not all are looked through.
-        if total >= _SMALL_BYTES or not folder.is_dir():
-            return False
-    return True

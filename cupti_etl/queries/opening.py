@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.tables import empty_table, table_view
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
-from cupti_etl.storage.sources import Folder, Source, globs, quoted
+from cupti_etl.storage.sources import Folder, Source, globs, quoted, state, state_bytes
 
 if TYPE_CHECKING:
     import duckdb
+
+# Some 200,000 rows: more threads would wait for one another longer than they work.
+_ONE_THREAD_BYTES = 2 << 20
+# On a machine with many processors, all of them would answer of 10 million kernels no sooner than
+# a few do, and each takes memory for what it reads.
+_FEW_THREADS, _THREAD_BYTES = 8, 8 << 20
+
+
+def threads_of(paths: Sequence[Path]) -> Mapping[str, str]:
+    """The setting of DuckDB for as many threads as the parts of a trace together are worth.
+
+    Nothing for all that DuckDB starts by itself, as for files and buckets, which say less of
+    their rows.
+    """
+    processors = os.cpu_count() or 1
+    total = 0
+    for path in paths:
+        # Of a thousand ranks not all are looked through.
+        if not path.is_dir() or total >= processors * _THREAD_BYTES:
+            return {}
+        total += state_bytes(state([Folder(path)]))
+    few = 1 if total < _ONE_THREAD_BYTES else max(_FEW_THREADS, total // _THREAD_BYTES)
+    return {"threads": str(few)} if few < processors else {}
 
 
 def check_version(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> None:
