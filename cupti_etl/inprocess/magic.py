@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import tempfile
 import time
@@ -57,9 +58,10 @@ def gpu(line: str, cell: str) -> None:
     shell = get_ipython()
     try:
         options = {"kinds": _KINDS, **options_of(line)}
-        if "out" not in options:
-            options["out"] = Path(tempfile.mkdtemp(prefix="cupti-etl-")) / "cell"
-        run = _Cell(**options).start()
+        if "out" in options:
+            run = _Cell(**options).start()
+        else:
+            run = _start_somewhere(options)
     except EtlError as error:
         raise MagicError(f"{error}; {error.hint}" if error.hint else str(error)) from None
     begin = time.perf_counter_ns()
@@ -71,6 +73,17 @@ def gpu(line: str, cell: str) -> None:
     shell.user_ns["_gpu"] = run
     print(f"{duration(took)} on the clock; trace: {run.path}")
     _say(run)
+
+
+def _start_somewhere(options: dict[str, Any]) -> Capture:
+    """Start a capture into a new folder, which is there afterwards: a name that nobody chose."""
+    folder = Path(tempfile.mkdtemp(prefix="cupti-etl-"))
+    try:
+        return _Cell(out=folder / "cell", **options).start()
+    except EtlError:
+        with contextlib.suppress(OSError):  # something was written
+            folder.rmdir()
+        raise
 
 
 def _say(run: Capture) -> None:

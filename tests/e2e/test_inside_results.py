@@ -99,6 +99,8 @@ shell.run_line_magic("load_ext", "cupti_etl")
 shell.user_ns["launch"], shell.user_ns["driver"] = launch, driver
 line = "--cupti=" + json.loads(os.environ["OPTIONS"])["cupti"] + " --records fixed"
 driver.cuInit(0)
+import tempfile
+tempfile.tempdir = os.getcwd()
 """
 
 
@@ -121,10 +123,12 @@ for wrong in ("run42", "--kind=kernel", "-o here"):
     except Exception as error:
         tell(type(error).__name__, str(error))
 tell("never" in shell.user_ns)
+tell(*sorted(entry.name for entry in os.scandir() if entry.name.startswith("cupti-etl-")))
 """
-    (answer, path, kernels), (name,), *wrong, (ran,) = inside(text)
+    (answer, path, kernels), (name,), *wrong, (ran,), folders = inside(text)
     assert (answer, kernels, name) == (42, 7, "here")
     assert Path(path).exists()
+    assert len(folders) == 2, "one of each cell that ran without -o"
     said = inside.stderr
     assert re.search(rf" on the clock; trace: {path}\n", said), said
     assert "Fake GPU" in said
