@@ -56,6 +56,7 @@ def test_nothing_of_a_child_is_lost(capturer: Capturer, tmp_path: Path, method: 
     assert [row["state"] for row in capture.rows("process")] == ["finished"]
 
 
+@pytest.mark.skipif(sys.version_info >= (3, 13), reason="a child ends its threads first there")
 @pytest.mark.parametrize("count", [0, 1])
 def test_what_a_thread_does_later_is_lost(capturer: Capturer, tmp_path: Path, count: int) -> None:
     """The child waits for its threads after all of its finalizers, ours among them."""
