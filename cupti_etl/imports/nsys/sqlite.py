@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -48,6 +49,7 @@ class SqliteTables:
         uri = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
         try:
             self._con = sqlite3.connect(uri, uri=True, check_same_thread=False)
+            weakref.finalize(self, self._con.close)  # Python 3.13 warns of those that are open
             self._con.text_factory = lambda raw: raw.decode("utf-8", "replace")
             found = self._con.execute(
                 "SELECT name, rootpage FROM sqlite_master WHERE type = 'table' AND rootpage > 0"
