@@ -1,7 +1,8 @@
 """``make headers``: take the facts of NVIDIA's newest public CUPTI header.
 
 Downloads the header wheels, compiles a probe against them and writes the numbers to
-``tools/codegen/generated``.  ``make generate`` derives the rest from them.
+``tools/codegen/generated``, and the names of callbacks to ``cupti_etl/schema/callback_names.py``.
+``make generate`` derives the rest from them.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from pathlib import Path
 
 from cupti_etl.errors import EtlError
 from tools.codegen.callback_facts import CALLBACKS, dump_callbacks, extract_callbacks
+from tools.codegen.callbacks import callback_names
 from tools.codegen.header_wheels import fetch_headers
 from tools.codegen.headers import RECORDS, dump, extract, load_facts
 
 ROOT = Path(__file__).resolve().parents[1]
+NAMES = ROOT / "cupti_etl" / "schema" / "callback_names.py"
 MAJOR = 13
 
 
@@ -36,7 +39,8 @@ def main() -> int:
             print(f"  {name}: {'new' if old is None else 'gone' if new is None else 'changed'}")
     RECORDS.write_text(dump(facts))
     CALLBACKS.write_text(dump_callbacks(callbacks))
-    for path in (RECORDS, CALLBACKS):
+    NAMES.write_text(callback_names(callbacks))
+    for path in (RECORDS, CALLBACKS, NAMES):
         print(f"{path.relative_to(ROOT)} written")
     print("now run `make generate`")
     return 0

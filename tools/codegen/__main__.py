@@ -1,7 +1,7 @@
 """``make generate``: write every derived file, or with ``--check`` say which are stale.
 
 What is derived, and from what, is the list ``outputs()``; nothing else in the
-repository is made by a program, except ``generated/records.json`` (``make headers``).
+repository is made by a program, except what ``make headers`` writes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cupti_etl.schema.kinds import KINDS
 from tools.codegen.callback_facts import load_callbacks
-from tools.codegen.callbacks import callback_names, callbacks_inc
+from tools.codegen.callbacks import callbacks_inc
 from tools.codegen.cdecl import env_h, kinds_inc
 from tools.codegen.compiled import compiled, fingerprint_h
 from tools.codegen.dashboards import infinity_json, prometheus_json
@@ -84,7 +84,6 @@ def outputs() -> dict[str, Callable[[], str]]:
         "native/generated/pythons.inc": pythons_inc,
         "native/generated/fingerprint.h": lambda: fingerprint_h(KINDS, _compiled()),
         "cupti_etl/queries/names.py": _query_names,
-        "cupti_etl/schema/callback_names.py": lambda: callback_names(load_callbacks()),
         "cupti_etl/native/_abi.py": _abi,
         **{f"docs/reference/{name}.md": partial(_page, name) for name in _PAGES},
         "docs/dashboards/prometheus.json": prometheus_json,

@@ -44,7 +44,7 @@ _BEHIND = {
 
 
 class CallbackFacts(TypedDict):
-    """``functions[domain][name] = {member: [type, offset, size]}``, of all functions;
+    """``functions[domain][name] = {member: [type, offset, size]}``; kept if it has any;
     ``ids[domain][name]`` of the domains whose callbacks CUPTI does not name;
     ``structs[name] = {member: [offset, size]}`` of what members point to."""
 
@@ -137,11 +137,15 @@ def load_callbacks() -> CallbackFacts:
 
 
 def dump_callbacks(facts: CallbackFacts) -> str:
-    """The facts as they are kept: one function a line."""
+    """The facts as they are kept: one function with members a line."""
     lines = ["{", f'"version": {facts["version"]},', '"functions": {']
     domains = []
     for domain, functions in facts["functions"].items():
-        rows = [f"{json.dumps(name)}: {json.dumps(functions[name])}" for name in sorted(functions)]
+        rows = [
+            f"{json.dumps(name)}: {json.dumps(functions[name])}"
+            for name in sorted(functions)
+            if functions[name]
+        ]
         domains.append(f"{json.dumps(domain)}: {{\n" + ",\n".join(rows) + "\n}")
     lines.append(",\n".join(domains))
     lines.append(f'}},\n"ids": {json.dumps(facts["ids"], indent=1)},')
