@@ -47,16 +47,8 @@
 # in 5 minutes: which way of switching CUPTI stands, and what it costs a launch afterwards.
 set -eu
 
-repository=$(cd "$(dirname "$0")/.." && pwd)
-python=${PYTHON:-python3}
-wheels=${WHEELS:-$repository/.whl}
 work=${WORK:-/tmp/cupti-etl-acceptance}
-site=${SITE:-/tmp/site}
-: "${OUT:?set OUT to a folder for the results}"
-
-rm -rf "$work"
-mkdir -p "$work/cupti" "$OUT"
-out=$(cd "$OUT" && pwd)
+. "$(dirname "$0")/gpu/site.sh"
 
 program=acceptance
 case "${1:-}" in
@@ -73,33 +65,14 @@ esac
 set -- "$@" --out "$out"
 [ $program = pm_truth ] || set -- "$@" --launch-loop "$work/launch_loop"
 [ $program = pm ] || set -- "$@" --work "$work"
-install=
-for wheel in "$wheels"/*.whl; do
-    case $(basename "$wheel") in
-    nvidia_cuda_cupti*)
-        # Beside PyTorch's copy, not instead of it.
-        "$python" -m zipfile -e "$wheel" "$work/cupti"
-        newer=$(find "$work/cupti" -name 'libcupti.so.1?' | head -n 1)
-        case $program in
-        pm | pm_truth) set -- "$@" --cupti "$newer" ;;
-        *) set -- "$@" --newer-cupti "$newer" ;;
-        esac
-        ;;
-    *.whl) [ -e "$wheel" ] && install="$install $wheel" ;;
+if [ -n "$newer" ]; then
+    case $program in
+    pm | pm_truth) set -- "$@" --cupti "$newer" ;;
+    *) set -- "$@" --newer-cupti "$newer" ;;
     esac
-done
-if [ -n "$install" ]; then
-    # shellcheck disable=SC2086  # names of wheels hold no blanks
-    "$python" -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade \
-        --target "$site" $install
 fi
-export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
-# The work folder holds no source, so that what is imported is the installed wheel.
-cd "$work"
 for name in launch_loop features truth stalls; do
-    source=$repository/scripts/gpu/$name.cu
-    nvcc -O2 -lineinfo -arch="${ARCH:-native}" -o "$name" "$source" ||
-        nvcc -O2 -lineinfo -o "$name" "$source"
+    compile "$name" "$name"
 done
 mkdir -p traces
 if [ $program = acceptance ]; then

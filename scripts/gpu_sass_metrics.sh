@@ -9,34 +9,9 @@
 # minutes at most.
 set -eu
 
-repository=$(cd "$(dirname "$0")/.." && pwd)
-python=${PYTHON:-python3}
-wheels=${WHEELS:-$repository/.whl}
 work=${WORK:-/tmp/cupti-etl-sass-metrics}
-site=${SITE:-/tmp/site}
-: "${OUT:?set OUT to a folder for the results}"
-
-rm -rf "$work"
-mkdir -p "$work/cupti" "$OUT"
-out=$(cd "$OUT" && pwd)
+. "$(dirname "$0")/gpu/site.sh"
+compile program instructions
 set -- --out "$out" --work "$work" --program "$work/program" "$@"
-install=
-for wheel in "$wheels"/*.whl; do
-    case $(basename "$wheel") in
-    nvidia_cuda_cupti*)
-        "$python" -m zipfile -e "$wheel" "$work/cupti"
-        set -- "$@" --cupti "$(find "$work/cupti" -name 'libcupti.so.1?' | head -n 1)"
-        ;;
-    *.whl) [ -e "$wheel" ] && install="$install $wheel" ;;
-    esac
-done
-if [ -n "$install" ]; then
-    # shellcheck disable=SC2086  # names of wheels hold no blanks
-    "$python" -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade \
-        --target "$site" $install
-fi
-export PYTHONPATH="$site${PYTHONPATH:+:$PYTHONPATH}"
-cd "$work"
-nvcc -O2 -lineinfo -arch="${ARCH:-native}" -o program "$repository/scripts/gpu/instructions.cu" ||
-    nvcc -O2 -lineinfo -o program "$repository/scripts/gpu/instructions.cu"
+[ -z "$newer" ] || set -- "$@" --cupti "$newer"
 exec "$python" "$repository/scripts/gpu/sass_metrics.py" "$@"
