@@ -225,7 +225,6 @@ def main() -> int:
     options = parser.parse_args()
     begin = time.time()
     facts = machine()
-    (options.work / "traces").mkdir(parents=True, exist_ok=True)
     runner = Runner(options.work, options.out / "acceptance.log", SECONDS)
     acceptance = Acceptance(runner, [gpu["uuid"] for gpu in facts["gpus"]])
     report: dict[str, Any] = {

@@ -229,8 +229,6 @@ def main() -> None:
     parser.add_argument("--percent", type=float, nargs="*", default=(1.0, AMPLE))
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
-    for folder in (options.out, options.work / "traces"):
-        folder.mkdir(parents=True, exist_ok=True)
     runner = Runner(options.work, options.out / "budget.log", SECONDS)
     cases = Cases(runner, options.seconds)
     report: dict[str, Any] = {"machine": machine(), "budgets": [], "parts": {}, "rounds": {}}

@@ -125,8 +125,6 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="CASE")
     options = parser.parse_args()
     until = time.monotonic() + options.seconds
-    for folder in (options.out, options.work / "traces"):
-        folder.mkdir(parents=True, exist_ok=True)
     runner = Runner(options.work, options.out / "nccl.log", options.seconds)
     ranks = Ranks(runner, options.ranks)
     report: dict[str, Any] = {"machine": machine(), "ranks": options.ranks, "cases": []}

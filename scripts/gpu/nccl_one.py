@@ -127,8 +127,6 @@ def price(runner: Runner) -> dict[str, Any]:
 def main() -> None:
     """Run all cases and write the report."""
     options = arguments(__doc__).parse_args()
-    for folder in (options.out, options.work / "traces"):
-        folder.mkdir(parents=True, exist_ok=True)
     runner = Runner(options.work, options.out / "nccl_one.log", SECONDS)
     report: dict[str, Any] = {"machine": machine(), "cases": []}
     for case in (loaded, lambda each: run(each, "events"), lambda each: run(each, "channels")):

@@ -212,8 +212,6 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", nargs="*", default=[], help="parts, or names of captures")
     asked = parser.parse_args(arguments)
     begin = time.monotonic()
-    asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.work / "traces").mkdir(parents=True, exist_ok=True)
     runner = Runner(asked.work, asked.out / "pm_truth.log", SECONDS)
     reports: list[dict[str, Any]] = []
     report: dict[str, Any] = {"machine": machine(), "captures": reports}

@@ -46,12 +46,14 @@ class Runner:
     """Runs commands in a folder that holds no source of cupti-etl.
 
     Args:
-        folder: working folder of the commands, and place of their files.
+        folder: working folder of the commands, and place of their files; ``traces`` is made in it.
         log: file that all output is appended to; the report is written beside it.
         seconds: time for everything; a command that would begin later is not run.
     """
 
     def __init__(self, folder: Path, log: Path, seconds: float) -> None:
+        for each in (folder / "traces", log.parent):
+            each.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self._log = log
         self._end = time.monotonic() + seconds

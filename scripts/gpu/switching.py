@@ -95,8 +95,6 @@ def main() -> None:
     parser.add_argument("--at-once", type=int, default=6)
     parser.add_argument("--only", nargs="*", default=())
     options = parser.parse_args()
-    for folder in (options.out, options.work / "traces"):
-        folder.mkdir(parents=True, exist_ok=True)
     runner = Runner(options.work, options.out / "switching.log", SECONDS)
     report: dict[str, Any] = {"machine": machine(), "cases": []}
     chosen = [

@@ -136,8 +136,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("--ways", nargs="*", default=WAYS, choices=WAYS)
     options = parser.parse_args()
-    for folder in (options.out, options.work):
-        folder.mkdir(parents=True, exist_ok=True)
     runner = Runner(options.work, options.out / "switching_ways.log", SECONDS)
     client = Client(runner, options.launch_loop, options.newer_cupti)
     report: dict[str, Any] = {"machine": machine(), "launch_ns": {}, "runs": []}
