@@ -12,12 +12,9 @@
 --   of them, it may have the name of the other. Work whose call was not recorded is not here.
 -- scope: start_ns
 -- columns:
---   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
---   start_ns BIGINT [epoch ns]: When it began.
---   end_ns BIGINT [epoch ns]: When it ended.
---   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
---   name VARCHAR: Name of the activity, as in gpu_activity.
+--   process_id, device_id of launch_to_gpu
+--   start_ns, end_ns of _graph_interval
+--   kind, name of launch_to_gpu
 --   phase VARCHAR: program, autotuning or compilation; NULL if no range of XLA was around.
 --   source VARCHAR: What says so: range, node, name, command buffer or thread; NULL without phase.
 --   hlo_module VARCHAR: The module; NULL if it is not known.

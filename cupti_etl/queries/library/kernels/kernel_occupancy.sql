@@ -19,8 +19,7 @@
 --   by_shared BIGINT [blocks]: Blocks that its shared memory allows.
 --   registers_per_thread BIGINT [registers]: Registers that each thread uses.
 --   shared_bytes BIGINT [bytes]: Static and dynamic shared memory of a block.
---   calls BIGINT [executions]: Finished executions.
---   total_ns BIGINT [ns]: Sum of their durations.
+--   calls, total_ns of kernel_config_summary
 --   percent DOUBLE [%]: total_ns as a share of the sum over all kernels.
 --   blocks BIGINT [blocks]: Blocks in the grid.
 --   multiprocessors BIGINT [multiprocessors]: Of the device.

@@ -9,9 +9,7 @@
 --   capture records by default.
 -- label: name = kernel(name)
 -- columns:
---   source VARCHAR: jit, overhead, api_call, first_launch or graph_capture.
---   name VARCHAR: Step, kind of overhead, function, mangled name of the kernel launched, or graph
---     capture.
+--   source, name of _code_load
 --   count BIGINT [events]: How many began and ended at known times.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   max_ns BIGINT [ns]: Longest.

@@ -21,8 +21,7 @@
 --   category VARCHAR: compute, communication or copy.
 --   name VARCHAR: Name of the activity, as in gpu_activity.
 --   bytes BIGINT [bytes]: Bytes copied or set.
---   graph_id INTEGER: CUDA graph that launched it; NULL outside graphs.
---   graph_node_id BIGINT: Node of that graph; NULL outside graphs.
+--   graph_id, graph_node_id of gpu_activity
 --   is_graph BOOLEAN: Whether a graph launch asked for it: its graph is known, or its call's name
 --     says so (cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch), as graphs often have no number in
 --     traces of other tools.

@@ -10,8 +10,7 @@
 --   a stream; from there on, launching waits for the device.
 -- first: stream_id, activities, mean_depth, max_depth, empty_ns, empty_pct, full_ns, span_ns
 -- columns:
---   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
+--   process_id, device_id of launch_to_gpu
 --   context_id INTEGER: Context of the stream.
 --   stream_id INTEGER: The stream.
 --   activities BIGINT [activities]: Activities with a known call; of a graph launch, one.

@@ -12,8 +12,7 @@
 --   context_id INTEGER: Context.
 --   stream_id INTEGER: Stream.
 --   run HUGEINT: Number of the run in its stream.
---   copy_kind VARCHAR: Direction, such as HtoD.
---   bytes BIGINT [bytes]: Bytes copied.
+--   copy_kind, bytes of memcpy
 --   duration_ns BIGINT [ns]: How long it took.
 --   before_ns BIGINT [ns]: From the end of the copy before in its run, or of a kernel that ran
 --     then, to its begin; 0 of the first.

@@ -12,8 +12,7 @@
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   memory_kind VARCHAR: Kind of memory, such as device or pinned.
---   address BIGINT: Address, as the bits of an unsigned number.
---   bytes BIGINT [bytes]: Size.
+--   address, bytes of memory
 --   start_ns BIGINT [epoch ns]: When it was allocated.
 --   end_ns BIGINT [epoch ns]: When it was released, at the latest; NULL if it was not.
 --   correlation_id BIGINT: The call that allocated it.

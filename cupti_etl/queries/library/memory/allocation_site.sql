@@ -9,8 +9,7 @@
 --   process_id, device_id, memory_kind, bytes, start_ns, end_ns, source of allocation
 --   api_name VARCHAR: Function that allocated it; NULL if the call was not recorded.
 --   range VARCHAR: Path of the NVTX range around the call; NULL outside ranges.
---   pool_type VARCHAR: Whose memory pool it came from; none without one.
---   pool_address BIGINT: Address of that pool, as the bits of an unsigned number.
+--   pool_type, pool_address of allocation
 WITH made AS (
     SELECT allocation.* REPLACE (coalesce(calls.thread_id, allocation.thread_id) AS thread_id),
            calls.name AS api_name, coalesce(calls.start_ns, allocation.start_ns) AS at_ns

@@ -21,8 +21,7 @@
 --   api_name VARCHAR: Function that allocated; NULL if the calls were not recorded.
 --   source VARCHAR: Shared object or allocator that asked for it; NULL if not known; for the rest
 --     "allocated before the recording" or "addresses are not known".
---   pool_type VARCHAR: Whose memory pool it came from; none without one.
---   pool_address BIGINT: Address of that pool, as the bits of an unsigned number.
+--   pool_type, pool_address of allocation_site
 --   allocations BIGINT [allocations]: How many were held; NULL for the rest.
 --   bytes BIGINT [bytes]: Their sizes together.
 --   percent DOUBLE [%]: bytes as a share of what was in use at the peak.

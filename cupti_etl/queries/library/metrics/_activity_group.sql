@@ -4,8 +4,7 @@
 --   numbers are in the order of their total time on the GPU. Times are sums of durations.
 -- materialized: Made once for an opened trace, as the joins with samples number by it.
 -- columns:
---   device_uuid VARCHAR: The GPU.
---   gpu BIGINT: Number of the GPU, as in gpu.
+--   device_uuid, gpu of _activity_run
 --   activity_group BIGINT: Number of the group on its GPU, from 1.
 --   kind VARCHAR: kernel, memcpy, memcpy_p2p, memset or graph.
 --   category VARCHAR: compute, communication or copy.

@@ -11,8 +11,7 @@
 -- label: name = kernel(demangled, grid, block)
 -- columns:
 --   name VARCHAR: Function name alone.
---   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
---   block VARCHAR [threads]: Threads in a block, x, y and z.
+--   grid, block of _launch_shape
 --   metric VARCHAR: The metric, as CUPTI names it.
 --   unit VARCHAR: Unit of the four that follow; NULL of a ratio.
 --   mean DOUBLE: Mean over the launches with a value; NULL if none has one.

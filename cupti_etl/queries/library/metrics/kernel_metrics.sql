@@ -36,8 +36,7 @@
 --   alone_value DOUBLE: The same while nothing runs beside it, however little of its time that is.
 --   coverage_pct DOUBLE [%]: Time under samples as a share of total_ns.
 --   alone_pct DOUBLE [%]: Time with nothing else on the GPU as a share of total_ns.
---   runs BIGINT [executions]: Finished executions.
---   samples BIGINT [samples]: Samples that overlap them, each time one does.
+--   runs, samples of _activity_metric
 --   mean_ns DOUBLE [ns]: Mean duration of a run.
 --   total_ns BIGINT [ns]: Sum of the durations.
 --   own_mean DOUBLE: Mean over runs of the plain overlap-weighted values, neighbours included.

@@ -12,8 +12,7 @@
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   process_id BIGINT: The traced process.
 --   correlation_id BIGINT: The call that launched it.
---   start_ns BIGINT [epoch ns]: When it began.
---   end_ns BIGINT [epoch ns]: When it ended.
+--   start_ns, end_ns of _activity_sampled
 --   name VARCHAR: Function name alone.
 --   metric VARCHAR: Name of the metric.
 --   unit VARCHAR: Unit of value.

@@ -13,8 +13,7 @@
 -- label: name = kernel(name, grid, block)
 -- columns:
 --   name VARCHAR: Function name alone.
---   grid VARCHAR [blocks]: Blocks in the grid, x, y and z.
---   block VARCHAR [threads]: Threads in a block, x, y and z.
+--   grid, block of _launch_shape
 --   metric VARCHAR: The metric, as CUPTI names it.
 --   unit VARCHAR: Unit of exact, ncu and sampled; NULL of a ratio.
 --   exact DOUBLE: Of the range profiler; NULL if it did not measure it.

@@ -18,8 +18,7 @@
 --   process_id BIGINT: The process, in the first run.
 --   range_id BIGINT: The launch or range: 1 for the first of the process.
 --   name VARCHAR: Function name alone, or name of the range.
---   grid VARCHAR [blocks]: Blocks in the grid, x, y and z; NULL of a range.
---   block VARCHAR [threads]: Threads in a block, x, y and z; NULL of a range.
+--   grid, block of _replayed
 --   nth BIGINT: How often the kernel with this shape, or the range, came so far.
 --   metric VARCHAR: The metric, as CUPTI names it.
 --   value DOUBLE: What it came to; its unit is in the column unit. NULL if there is none.

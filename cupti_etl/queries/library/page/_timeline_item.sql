@@ -11,8 +11,7 @@
 --   depth INTEGER: The row of the lane, from 0.
 --   start_ns BIGINT [ns]: When it began, since the trace's beginning.
 --   end_ns BIGINT [ns]: When it ended; the end of the trace if it did not.
---   label VARCHAR: Its name; NULL for samples.
---   category VARCHAR: What has one colour.
+--   label, category of _timeline_thing
 --   value DOUBLE: Value of a sample; NULL for others.
 WITH things AS (
     SELECT lane, depth, label, category, value, things.start_ns - begin_ns AS start_ns,

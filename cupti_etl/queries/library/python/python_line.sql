@@ -23,8 +23,7 @@
 --     each that it captured as often as it was replayed.
 --   idle_before_ns BIGINT [ns]: Time in which a GPU did nothing and then went on with its own work.
 --   place VARCHAR: The file's name and the line; why it is not known.
---   function VARCHAR: The function's qualified name.
---   file VARCHAR: The file.
+--   function, file of _stack_frame
 --   line INTEGER: The line.
 WITH works AS MATERIALIZED (
     -- Once: for plain DuckDB every mention of a view is all of its text.

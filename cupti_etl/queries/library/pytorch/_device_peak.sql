@@ -6,8 +6,7 @@
 --   otherwise. Convolutions have rows of their own, as it allows TF32 for these apart.
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   device_id INTEGER: CUDA ordinal of the device in its process.
+--   process_id, device_id of _chip
 --   element_type VARCHAR: As PyTorch writes it, such as c10::BFloat16.
 --   is_convolution BOOLEAN: Whether it is for convolutions.
 --   peak_tflops DOUBLE [Tflop/s]: Operations a second.

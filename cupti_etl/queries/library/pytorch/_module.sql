@@ -12,8 +12,7 @@
 --   recorded call, activities and times on GPUs are NULL.
 -- scope: host start_ns
 -- columns:
---   process_id BIGINT: The process.
---   range_id BIGINT: The range, as in nvtx_range.
+--   process_id, range_id of _operator
 --   start_ns BIGINT [epoch ns]: When it was entered.
 --   module VARCHAR: Class of the module; of torch.profiler with its number among these.
 --   path VARCHAR: Its name in the outermost module (Net.layers.3.mlp); of torch.profiler the

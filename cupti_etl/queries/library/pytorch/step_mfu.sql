@@ -18,8 +18,7 @@
 -- lookup: _operator_flops
 -- shared: kernel_name
 -- columns:
---   process_id BIGINT: The process.
---   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id, gpu of step
 --   step BIGINT: Number of the step, from 0.
 --   name VARCHAR: Name of the range, or of the kernel that it begins with.
 --   duration_ns BIGINT [ns]: How long it took on the GPU.

@@ -8,8 +8,7 @@
 --   range_id, gpu, activities, gpu_ns of _range_own
 --   exclusive_activities BIGINT [activities]: Activities of the range itself.
 --   exclusive_gpu_ns BIGINT [ns]: Sum of their durations.
---   start_ns BIGINT [epoch ns]: First start of an activity.
---   end_ns BIGINT [epoch ns]: Last end.
+--   start_ns, end_ns of _range_own
 WITH waits AS (
     SELECT wait.process_id, wait.thread_id, span.start_ns, span.end_ns, wait.range_id
     FROM _range_wait AS wait

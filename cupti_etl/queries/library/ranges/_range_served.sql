@@ -6,10 +6,8 @@
 -- limits: As of _range_wait.
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   thread_id INTEGER: The thread that calls.
---   at_ns BIGINT [epoch ns]: From when on.
---   range_id BIGINT: The range, as in nvtx_range; NULL outside of all.
+--   process_id, thread_id of _range_wait
+--   at_ns, range_id of _range_turn
 WITH waits AS MATERIALIZED (
     SELECT process_id, thread_id, start_ns, end_ns, range_id
     FROM _range_wait

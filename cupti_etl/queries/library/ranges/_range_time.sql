@@ -8,8 +8,7 @@
 --   process_id BIGINT: The process.
 --   range_id BIGINT: The range, as in nvtx_range.
 --   alike_range_id BIGINT: The first of all ranges that are alike, as in _range_parent.
---   start_ns BIGINT [epoch ns]: When the range began.
---   end_ns BIGINT [epoch ns]: When it ended; NULL if it did not while tracing.
+--   start_ns, end_ns of _range_span
 SELECT process_id, _range_span.range_id, alike_range_id, start_ns, end_ns
 FROM _range_span
 JOIN _range_parent ON _range_parent.range_id = _range_span.range_id

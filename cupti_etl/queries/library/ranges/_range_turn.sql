@@ -5,8 +5,7 @@
 -- materialized: Made once for an opened trace, in one pass with a stack.
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   thread_id INTEGER: The thread.
+--   process_id, thread_id of _range_nesting
 --   at_ns BIGINT [epoch ns]: From when on.
 --   range_id BIGINT: The range, as in nvtx_range; NULL outside of all.
 SELECT process_id, thread_id, at_ns,

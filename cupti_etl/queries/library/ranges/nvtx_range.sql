@@ -13,8 +13,7 @@
 --   payload_int BIGINT: Payload, if it is an integer; unsigned 64-bit ones are bit-cast.
 --   payload_double DOUBLE: Payload, if it is a double.
 --   color INTEGER: Colour, 0xAARRGGBB; NULL if none was given.
---   marker_id INTEGER: CUPTI's number of the range in its process.
---   range_id BIGINT: Number of the range in this trace.
+--   marker_id, range_id of _range_span
 --   parent_range_id, depth, path of _range_path
 WITH attributes AS (
     -- One row a marker, so that no range is ever doubled.

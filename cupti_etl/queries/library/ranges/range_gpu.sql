@@ -8,8 +8,7 @@
 -- limits: A range that asked for nothing has no row; nor have activities whose call is not known.
 --   Where it is not clear who waits for a thread, what that asks for is no range's but its own.
 -- columns:
---   range_id BIGINT: The range, as in nvtx_range.
---   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
+--   range_id, gpu of _range_asked
 --   activities BIGINT [activities]: Finished activities, with those of inner ranges.
 --   gpu_ns, exclusive_activities, exclusive_gpu_ns, start_ns, end_ns of _range_asked
 WITH RECURSIVE ranges AS MATERIALIZED (

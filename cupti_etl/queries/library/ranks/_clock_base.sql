@@ -7,8 +7,7 @@
 -- limits: As rank_clock.
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   rank INTEGER: Its rank; NULL if it has none.
+--   process_id, rank of _clock_link
 --   base_id BIGINT: The process with the base; its own if it is compared with none, or if it is not
 --     known how its clock differs.
 --   other_id BIGINT: The process that it was compared with; NULL of the first.
@@ -20,8 +19,7 @@
 --   at_ns BIGINT [epoch ns]: When, by its clock; NULL if it is that of the base.
 --   drift_ppm DOUBLE [ppm]: How much faster its clock runs, in microseconds a second; NULL if that
 --     is not known within 200.
---   drift_low_ppm DOUBLE [ppm]: It is this at least; NULL likewise.
---   drift_high_ppm DOUBLE [ppm]: And this at most; likewise.
+--   drift_low_ppm, drift_high_ppm of _clock_link
 --   agreeing BIGINT [operations]: As in _clock_link.
 --   rival BIGINT [operations]: As in _clock_link.
 --   known_by VARCHAR: host, nccl, pytorch or clock, or several along the way.

@@ -9,8 +9,7 @@
 -- requires: collective
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   rank INTEGER: Its rank; NULL if it has none.
+--   process_id, rank of collective
 --   other_id BIGINT: The process that it is compared with; NULL of the first.
 --   is_host BOOLEAN: Whether that is one of its host; NULL of the first.
 WITH RECURSIVE ranks AS MATERIALIZED (

@@ -10,9 +10,8 @@
 -- scope: start_ns
 -- columns:
 --   id BIGINT: Number of the row, from 1.
---   process_id, rank, gpu, collective, name of collective
---   process_group, sequence, communicator, nccl_sequence of collective
---   algorithm, protocol, call_start_ns, kind, ends_together, is_of_one_size of collective
+--   process_id, rank, gpu, collective, name, process_group, sequence, communicator, nccl_sequence,
+--     algorithm, protocol, call_start_ns, kind, ends_together, is_of_one_size of collective
 --   start_ns BIGINT [epoch ns]: When it began, by the clock of its process.
 --   end_ns, exposed_ns, bytes, element_type, group_size of collective
 --   base_id BIGINT: The process with whose clock that of this one is compared.

@@ -22,8 +22,7 @@
 --   datatype VARCHAR: Type of an element.
 --   count BIGINT [elements]: Elements, as given in the call.
 --   size_bytes BIGINT [bytes]: Their size.
---   algorithm VARCHAR: RING, TREE, NVLS and so on; NULL of p2p.
---   protocol VARCHAR: LL, LL128 or SIMPLE; NULL of p2p.
+--   algorithm, protocol of nccl_event
 --   channels INTEGER [channels]: Channels that it used.
 --   call_start_ns BIGINT [epoch ns]: When the program called NCCL; NULL if not known.
 --   correlation_id BIGINT: The launch.

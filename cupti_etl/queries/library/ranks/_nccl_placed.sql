@@ -11,8 +11,7 @@
 --   event_id BIGINT: The operation, as in nccl_event.
 --   correlation_id BIGINT: The launch of its kernel.
 --   communicator BIGINT: Id of the communicator.
---   rank INTEGER: Rank in the communicator.
---   function VARCHAR: AllReduce, AllGather, ReduceScatter, Send and so on.
+--   rank, function of _nccl_kernel
 --   channel INTEGER: Number of the channel.
 --   gpu_start BIGINT [ns]: When it began, by the GPU's timer.
 --   gpu_end BIGINT [ns]: When it ended, by the GPU's timer.

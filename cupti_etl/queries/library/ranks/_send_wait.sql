@@ -7,8 +7,7 @@
 -- limits: As nccl_p2p; of pairs whose clocks have no common base nothing is known.
 -- scope: start_ns
 -- columns:
---   process_id BIGINT: The process.
---   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id, gpu of collective
 --   start_ns BIGINT [epoch ns]: When its kernel began, by the clock of its process.
 --   wait_ns BIGINT [ns]: How long it waited.
 --   last_rank INTEGER: Rank that it waited for; NULL if it has none.

@@ -26,8 +26,7 @@
 --     AllToAll, SendRecv, Barrier or other.
 --   name VARCHAR: Mangled name.
 --   number BIGINT: Number among those of its kind, name, group, rank and GPU, from 0.
---   start_ns BIGINT [epoch ns]: When it began.
---   end_ns BIGINT [epoch ns]: When it ended.
+--   start_ns, end_ns of gpu_interval
 --   exposed_ns BIGINT [ns]: Time without compute beside it.
 --   bytes BIGINT [bytes]: Size of the message; NULL if not known.
 --   elements BIGINT [elements]: The same in elements; NULL if not known.

@@ -13,8 +13,7 @@
 -- scope: whole
 -- gathered: collective
 -- columns:
---   process_id BIGINT: The process.
---   rank INTEGER: Its rank; NULL if it has none.
+--   process_id, rank of _clock_base
 --   ahead_ns BIGINT [ns]: How far its clock is ahead of the first rank's at at_ns; NULL if that is
 --     not known.
 --   ahead_low_ns BIGINT [ns]: It is this at least; NULL if that is not known, or if operations
@@ -24,8 +23,7 @@
 --     the same host.
 --   drift_ppm DOUBLE [ppm]: How much faster its clock runs, in microseconds a second; NULL if that
 --     is not known within 200, as after a few operations.
---   drift_low_ppm DOUBLE [ppm]: It is this at least; NULL likewise.
---   drift_high_ppm DOUBLE [ppm]: And this at most; likewise.
+--   drift_low_ppm, drift_high_ppm of _clock_base
 --   agreeing BIGINT [operations]: Pairs that were compared, or that differ by this much; NULL on
 --     the same host.
 --   rival BIGINT [operations]: Most pairs that agree on another difference.

@@ -18,8 +18,7 @@
 --   lost BIGINT [instructions]: Those that would not be needed.
 --   instructions BIGINT [instructions]: How many instructions of the code were executed.
 --   name VARCHAR: The kernel or function, its name alone; the one with most of lost.
---   file VARCHAR: The source file, as the compiler was given it.
---   line INTEGER: The line there.
+--   file, line of instruction_count
 WITH counts AS (
     SELECT coalesce(place, 'no line information in ' || name) AS place, file, line, name,
            function, cubin_crc, pc_offset,

@@ -12,8 +12,7 @@
 --   place VARCHAR: The file's name and the line; why it is not known.
 --   metric, value, percent of instruction_count
 --   instructions BIGINT [instructions]: How many instructions of the line counted.
---   file VARCHAR: The source file, as the compiler was given it.
---   line INTEGER: The line there.
+--   file, line of instruction_count
 WITH placed AS (
     SELECT coalesce(place, 'no line information in ' || name) AS at_place, file, line, metric, value
     FROM instruction_count

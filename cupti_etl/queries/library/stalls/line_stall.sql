@@ -17,8 +17,7 @@
 --   samples BIGINT [samples]: Samples with that reason.
 --   not_issued BIGINT [samples]: Of these, when the scheduler had no other warp to go on with.
 --   line_samples BIGINT [samples]: All samples of the line.
---   file VARCHAR: The source file, as the compiler was given it.
---   line INTEGER: The line there.
+--   file, line of _line_sample
 WITH sums AS (
     SELECT place, file, line, reason, sum(samples) AS samples, sum(not_issued) AS not_issued
     FROM _line_sample

@@ -11,14 +11,12 @@
 -- columns:
 --   percent DOUBLE [%]: samples as a share of all samples in kernels of the program.
 --   samples BIGINT [samples]: Samples of instructions of the line.
---   not_issued BIGINT [samples]: Of these, when the scheduler had no other warp to go on with.
---   place VARCHAR: The file's name and the line; why it is not known.
+--   not_issued, place of _line_sample
 --   reasons VARCHAR: The reasons with most samples, each with its share of the line's.
 --   name VARCHAR: The kernel or function, its name alone; the one with most samples.
 --   functions BIGINT [functions]: How many have instructions of the line.
 --   instructions BIGINT [instructions]: How many of them were sampled.
---   file VARCHAR: The source file, as the compiler was given it.
---   line INTEGER: The line there.
+--   file, line of _line_sample
 WITH by_reason AS (
     SELECT place, file, line, reason, sum(samples) AS samples,
            sum(sum(samples)) OVER (PARTITION BY place, file, line) AS line_samples

@@ -8,8 +8,7 @@
 -- limits: What came before the first and after the last of these kernels is in no step.
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id, gpu of _step_range
 --   name VARCHAR: Mangled name of the kernel that a step begins with.
 --   start_ns BIGINT [epoch ns]: When it began on the GPU.
 --   end_ns BIGINT [epoch ns]: When the next began there.

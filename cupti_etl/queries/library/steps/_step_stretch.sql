@@ -4,11 +4,9 @@
 --   step is on the average, so there are two rows for each step or so, and few steps in a stretch.
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
---   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id, gpu of step
 --   step BIGINT: Number of the step, from 0.
---   start_ns BIGINT [epoch ns]: When it began on the GPU.
---   end_ns BIGINT [epoch ns]: When it ended there.
+--   start_ns, end_ns of step
 --   stretch BIGINT: Number of the stretch: a time in it, divided by length_ns.
 --   length_ns BIGINT [ns]: Length of every stretch.
 WITH lengths AS (

@@ -14,8 +14,7 @@
 --   no row.
 -- scope: start_ns
 -- columns:
---   process_id BIGINT: The process.
---   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id, gpu of _step_range
 --   step BIGINT: Number of the step in its process and GPU, from 0.
 --   source VARCHAR: nvtx or kernels.
 --   name VARCHAR: Name of the range, of a range of XLA that of its module, or that of the

@@ -16,8 +16,7 @@
 -- scope: start_ns
 -- shared: kernel_name, _kernel_told
 -- columns:
---   process_id BIGINT: The process.
---   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id, gpu of step
 --   step BIGINT: Number of the step, from 0.
 --   name VARCHAR: Name of the NVTX range, or of the kernel that it begins with.
 --   source VARCHAR: nvtx or kernels.

@@ -8,8 +8,7 @@
 --   a step has no row there.
 -- lookup: gpu_interval
 -- columns:
---   process_id BIGINT: The process.
---   gpu BIGINT: Number of the GPU, as in gpu.
+--   process_id, gpu of step
 --   step BIGINT: Number of the step, from 0.
 --   category VARCHAR: As in kernel_rule.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over the step.

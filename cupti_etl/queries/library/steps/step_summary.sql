@@ -19,8 +19,7 @@
 -- columns:
 --   process_id, gpu, step of step_breakdown
 --   name VARCHAR: Name of the range, or of the kernel that it begins with.
---   start_ns BIGINT [epoch ns]: When it began on the GPU.
---   duration_ns BIGINT [ns]: How long it took there.
+--   start_ns, duration_ns of step_breakdown
 --   host_duration_ns BIGINT [ns]: How long the host asked for it, as in step_breakdown.
 --   launches BIGINT [calls]: API calls that asked for work.
 --   kernels BIGINT [executions]: Kernels that began.

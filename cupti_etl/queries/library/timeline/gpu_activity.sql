@@ -5,8 +5,7 @@
 -- columns:
 --   process_id BIGINT: The traced process that made the record.
 --   device_id INTEGER: CUDA ordinal of the device in its process; join device on both.
---   context_id INTEGER: Context it ran in.
---   stream_id INTEGER: Stream it ran in.
+--   context_id, stream_id of kernel
 --   correlation_id BIGINT: The call that asked for it; join launch on it and process_id.
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended; NULL if it was still running.
@@ -14,8 +13,7 @@
 --   category VARCHAR: compute, communication or copy.
 --   name VARCHAR: Mangled name of a kernel, direction of a copy, NULL for others.
 --   bytes BIGINT [bytes]: Bytes copied or set; NULL for others.
---   graph_id INTEGER: CUDA graph that launched it; NULL outside graphs.
---   graph_node_id BIGINT: Node of that graph; NULL outside graphs.
+--   graph_id, graph_node_id of kernel
 SELECT process_id, device_id, context_id, stream_id, correlation_id, start_ns, end_ns,
        'kernel' AS kind,
        CASE WHEN name IN (SELECT mangled FROM kernel_rule WHERE category = 'communication')

@@ -22,8 +22,7 @@
 --   span_ns BIGINT [ns]: From the first start to the last end on this GPU.
 --   gaps BIGINT [gaps]: Times in the span with no activity.
 --   longest_gap_ns BIGINT [ns]: The longest of them; NULL without any.
---   start_ns BIGINT [epoch ns]: First start.
---   end_ns BIGINT [epoch ns]: Last end.
+--   start_ns, end_ns of busy_breakdown
 WITH hosts AS (
     SELECT process_id, any_value(host) AS host FROM process GROUP BY process_id
 ),

@@ -6,8 +6,7 @@
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
 --   process_id BIGINT: The traced process that made the record.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
---   context_id INTEGER: Context it ran in.
---   stream_id INTEGER: Stream it ran in.
+--   context_id, stream_id of gpu_activity
 --   correlation_id BIGINT: The call that asked for it.
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended.

@@ -8,8 +8,7 @@
 -- front: What did each GPU do, in one line?
 -- first: gpu, device_name, kernels, kernel_ns, copies, copied_bytes, busy_ns, idle_ns
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
---   device_name VARCHAR: Product name.
+--   gpu, device_name of gpu_busy
 --   kernels BIGINT [kernels]: Finished kernels.
 --   kernel_ns BIGINT [ns]: Sum of their durations.
 --   copies BIGINT [copies]: Finished copies.

@@ -11,11 +11,9 @@
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   process_id BIGINT: Process of the stream.
---   context_id INTEGER: Its context.
---   stream_id INTEGER: The stream.
+--   context_id, stream_id of _stream_pair
 --   other_process_id BIGINT: Process of the other stream.
---   other_context_id INTEGER: Its context.
---   other_stream_id INTEGER: The other stream.
+--   other_context_id, other_stream_id of _stream_pair
 --   busy_ns BIGINT [ns]: Time with work in the stream: a union.
 --   overlap_ns BIGINT [ns]: Time with work in both.
 --   overlap_pct DOUBLE [%]: overlap_ns as a share of busy_ns.
