@@ -17,15 +17,11 @@ struct etl_pc_asked {
 
 extern struct etl_pc_asked etl_pc_asked;
 
-enum etl_pc_state { ETL_PC_EMPTY, ETL_PC_READY, ETL_PC_BUSY };
-
 struct pc_data;
 struct etl_pc_rows;
 
 struct etl_pc_context {
-	/* enum etl_pc_state.  Whoever sets it from READY to BUSY has the rest, and alone calls
-	 * CUPTI for it. */
-	_Atomic uint64_t state;
+	_Atomic uint64_t state; /* enum etl_context_state */
 	void *context;
 	uint32_t id;
 	int32_t device;

@@ -1,11 +1,10 @@
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "etl/clock.h"
+#include "inject/context_state.h"
 #include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/pc_context.h"
@@ -73,17 +72,9 @@ static _Atomic uint64_t has_thread;
 static _Atomic bool is_on_duty; /* in a duty cycle: that it is time to sample */
 static struct etl_launches launches;
 
-/* Waits for another thread that has it: not long, for that one may hang. */
 static bool take(struct etl_pc_context *sampled)
 {
-	const int64_t until = etl_now_ns() + INT64_C(1000000000);
-
-	while (!etl_claim(&sampled->state, ETL_PC_READY, ETL_PC_BUSY)) {
-		if (etl_load(&sampled->state) == ETL_PC_EMPTY || etl_now_ns() > until)
-			return false;
-		sched_yield();
-	}
-	return true;
+	return etl_context_wait(&sampled->state, INT64_C(1000000000), true);
 }
 
 /* ---- the thread, which alone samples while the program runs */
@@ -106,10 +97,10 @@ static void nap(int64_t ns)
 static void collect_all(void)
 {
 	for (int i = 0; i < MOST_CONTEXTS && !etl_load(&launches.is_over); i++) {
-		if (!etl_claim(&contexts[i].state, ETL_PC_READY, ETL_PC_BUSY))
+		if (!etl_claim(&contexts[i].state, ETL_CONTEXT_READY, ETL_CONTEXT_BUSY))
 			continue;
 		etl_pc_context_collect(&contexts[i]);
-		etl_store(&contexts[i].state, ETL_PC_READY);
+		etl_store(&contexts[i].state, ETL_CONTEXT_READY);
 	}
 }
 
@@ -159,12 +150,12 @@ static void begin(void *context)
 	if (!context || etl_load(&launches.is_over))
 		return;
 	for (int i = 0; code == 0 && !sampled && i < MOST_CONTEXTS; i++)
-		if (etl_claim(&contexts[i].state, ETL_PC_EMPTY, ETL_PC_BUSY))
+		if (etl_claim(&contexts[i].state, ETL_CONTEXT_EMPTY, ETL_CONTEXT_BUSY))
 			sampled = &contexts[i];
 	if (sampled) {
 		sampled->context = context;
 		code = etl_pc_context_begin(sampled);
-		etl_store(&sampled->state, code == 0 ? ETL_PC_READY : ETL_PC_EMPTY);
+		etl_store(&sampled->state, code == 0 ? ETL_CONTEXT_READY : ETL_CONTEXT_EMPTY);
 	} else if (code == 0) {
 		code = -ENOSPC;
 	}
@@ -177,7 +168,7 @@ static void begin(void *context)
 static struct etl_pc_context *find(const void *context)
 {
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		if (contexts[i].context == context && etl_load(&contexts[i].state) != ETL_PC_EMPTY)
+		if (contexts[i].context == context && etl_load(&contexts[i].state) != ETL_CONTEXT_EMPTY)
 			return &contexts[i];
 	return NULL;
 }
@@ -186,7 +177,7 @@ static void leave(struct etl_pc_context *sampled)
 {
 	etl_pc_context_end(sampled);
 	sampled->context = NULL;
-	etl_store(&sampled->state, ETL_PC_EMPTY);
+	etl_store(&sampled->state, ETL_CONTEXT_EMPTY);
 }
 
 /* A thread that has it in hand leaves it as it is: the next launch comes here, too. */
@@ -200,11 +191,11 @@ static void at_launch(void *context)
 	sampled = find(context);
 	is_wanted = on && etl_load(&is_on_duty);
 	if (!sampled || (on && (!etl_pc_asked.cycle_ns || sampled->is_running == is_wanted)) ||
-	    !etl_claim(&sampled->state, ETL_PC_READY, ETL_PC_BUSY))
+	    !etl_claim(&sampled->state, ETL_CONTEXT_READY, ETL_CONTEXT_BUSY))
 		return;
 	if (on) {
 		etl_pc_context_switch(sampled, is_wanted);
-		etl_store(&sampled->state, ETL_PC_READY);
+		etl_store(&sampled->state, ETL_CONTEXT_READY);
 	} else {
 		/* Records of kernels cannot be switched on again while it samples. */
 		leave(sampled);
@@ -245,7 +236,7 @@ void etl_pc_sampling_finish(void)
 		return;
 	etl_store(&launches.is_over, true);
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		if (etl_load(&contexts[i].state) != ETL_PC_EMPTY && take(&contexts[i]))
+		if (etl_load(&contexts[i].state) != ETL_CONTEXT_EMPTY && take(&contexts[i]))
 			leave(&contexts[i]);
 	etl_pc_rows_flush();
 }
@@ -277,7 +268,7 @@ void etl_pc_sampling_enable(void *subscriber)
 void etl_pc_sampling_forget(void)
 {
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		etl_store(&contexts[i].state, ETL_PC_EMPTY);
+		etl_store(&contexts[i].state, ETL_CONTEXT_EMPTY);
 	is_told = false;
 	memset(&launches, 0, sizeof launches);
 	etl_pc_rows_forget();

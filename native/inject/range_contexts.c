@@ -1,9 +1,8 @@
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <string.h>
 
-#include "etl/clock.h"
+#include "inject/context_state.h"
 #include "inject/injector.h"
 #include "inject/range_contexts.h"
 
@@ -40,7 +39,7 @@ void etl_range_leave_out(enum etl_left_out reason)
 static struct etl_range_session *find(const void *context)
 {
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		if (etl_load(&sessions[i].state) != ETL_RANGE_EMPTY && sessions[i].context == context)
+		if (etl_load(&sessions[i].state) != ETL_CONTEXT_EMPTY && sessions[i].context == context)
 			return &sessions[i];
 	return NULL;
 }
@@ -66,7 +65,7 @@ static struct etl_range_session *find_or_make(void *context, bool *is_new)
 	session = is_over || !is_open ? NULL : find(context);
 	*is_new = !is_over && is_open && !session;
 	for (int i = 0; *is_new && !session && i < MOST_CONTEXTS; i++)
-		if (etl_claim(&sessions[i].state, ETL_RANGE_EMPTY, ETL_RANGE_BUSY))
+		if (etl_claim(&sessions[i].state, ETL_CONTEXT_EMPTY, ETL_CONTEXT_BUSY))
 			session = &sessions[i];
 	is_full = *is_new && !session;
 	if (*is_new && session)
@@ -81,7 +80,7 @@ static void forget_session(struct etl_range_session *session)
 {
 	pthread_mutex_lock(&lock);
 	session->context = NULL;
-	etl_store(&session->state, ETL_RANGE_EMPTY);
+	etl_store(&session->state, ETL_CONTEXT_EMPTY);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -99,30 +98,16 @@ void etl_range_release(struct etl_range_session *session)
 	pthread_mutex_lock(&lock);
 	is_last = is_over;
 	if (!is_last)
-		etl_store(&session->state, ETL_RANGE_READY);
+		etl_store(&session->state, ETL_CONTEXT_READY);
 	pthread_mutex_unlock(&lock);
 	if (is_last)
 		let_go(session);
 }
 
-/* Waits while another thread's launch is measured: one that ran meanwhile would be measured with
- * it.  With `is_taken`, it is the caller's then. */
+/* While another thread's launch is measured: one that ran meanwhile would be measured with it. */
 static bool wait_for(struct etl_range_session *session, bool is_taken)
 {
-	const int64_t until = etl_now_ns() + PATIENCE_NS;
-
-	for (;;) {
-		uint64_t state = etl_load(&session->state);
-
-		if (state == ETL_RANGE_EMPTY)
-			return false;
-		if (state == ETL_RANGE_READY &&
-		    (!is_taken || etl_claim(&session->state, ETL_RANGE_READY, ETL_RANGE_BUSY)))
-			return true;
-		if (etl_now_ns() > until)
-			return false;
-		sched_yield();
-	}
+	return etl_context_wait(&session->state, PATIENCE_NS, is_taken);
 }
 
 struct etl_range_session *etl_range_take(void *context)
@@ -176,7 +161,7 @@ void etl_range_contexts_finish(void)
 	is_over = true;
 	pthread_mutex_unlock(&lock);
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		if (etl_claim(&sessions[i].state, ETL_RANGE_READY, ETL_RANGE_BUSY))
+		if (etl_claim(&sessions[i].state, ETL_CONTEXT_READY, ETL_CONTEXT_BUSY))
 			let_go(&sessions[i]);
 }
 
@@ -185,7 +170,7 @@ static void forget_all(void)
 	etl_range_sessions_forget();
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		etl_store(&sessions[i].state, ETL_RANGE_EMPTY);
+		etl_store(&sessions[i].state, ETL_CONTEXT_EMPTY);
 }
 
 bool etl_range_contexts_forget(void)
@@ -195,6 +180,6 @@ bool etl_range_contexts_forget(void)
 		forget_all();
 	is_open = is_over = false;
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		is_over = is_over || etl_load(&sessions[i].state) != ETL_RANGE_EMPTY;
+		is_over = is_over || etl_load(&sessions[i].state) != ETL_CONTEXT_EMPTY;
 	return !is_over;
 }

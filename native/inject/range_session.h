@@ -21,12 +21,8 @@ struct etl_range_asked {
 
 extern struct etl_range_asked etl_range_asked;
 
-enum etl_range_state { ETL_RANGE_EMPTY, ETL_RANGE_READY, ETL_RANGE_BUSY };
-
 struct etl_range_session {
-	/* enum etl_range_state.  Whoever sets it from READY to BUSY has the rest, and alone calls
-	 * CUPTI about this context. */
-	_Atomic uint64_t state;
+	_Atomic uint64_t state; /* enum etl_context_state */
 	void *context;
 	uint32_t context_id;
 	int32_t device_id;

@@ -19,13 +19,10 @@ struct etl_sass_asked {
 
 extern struct etl_sass_asked etl_sass_asked;
 
-enum etl_sass_state { ETL_SASS_EMPTY, ETL_SASS_READY, ETL_SASS_BUSY };
-
 struct etl_pc_rows;
 
 struct etl_sass_context {
-	/* enum etl_sass_state.  Whoever sets it to BUSY has the rest, and alone calls CUPTI for it. */
-	_Atomic uint64_t state;
+	_Atomic uint64_t state; /* enum etl_context_state */
 	void *context;
 	uint32_t id;
 	uint32_t device;

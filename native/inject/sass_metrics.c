@@ -1,8 +1,7 @@
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 
-#include "etl/clock.h"
+#include "inject/context_state.h"
 #include "inject/environment.h"
 #include "inject/injector.h"
 #include "inject/pc_cubins.h"
@@ -95,10 +94,10 @@ static struct etl_sass_context *find_or_make(void *context, bool may_make, bool 
 	*is_new = false;
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < MOST_CONTEXTS && !found; i++)
-		if (etl_load(&contexts[i].state) != ETL_SASS_EMPTY && contexts[i].context == context)
+		if (etl_load(&contexts[i].state) != ETL_CONTEXT_EMPTY && contexts[i].context == context)
 			found = &contexts[i];
 	for (int i = 0; i < MOST_CONTEXTS && !found && may_make; i++)
-		if (etl_claim(&contexts[i].state, ETL_SASS_EMPTY, ETL_SASS_BUSY)) {
+		if (etl_claim(&contexts[i].state, ETL_CONTEXT_EMPTY, ETL_CONTEXT_BUSY)) {
 			found = &contexts[i];
 			found->context = context;
 			*is_new = true;
@@ -112,26 +111,14 @@ static void release(struct etl_sass_context *counted, bool is_kept)
 	pthread_mutex_lock(&lock);
 	if (!is_kept)
 		counted->context = NULL;
-	etl_store(&counted->state, is_kept ? ETL_SASS_READY : ETL_SASS_EMPTY);
+	etl_store(&counted->state, is_kept ? ETL_CONTEXT_READY : ETL_CONTEXT_EMPTY);
 	pthread_mutex_unlock(&lock);
 }
 
-/* Waits for another thread that begins with it. */
+/* For another thread that begins with it. */
 static bool wait_for(struct etl_sass_context *counted)
 {
-	const int64_t until = etl_now_ns() + PATIENCE_NS;
-
-	for (;;) {
-		uint64_t state = etl_load(&counted->state);
-
-		if (state == ETL_SASS_EMPTY)
-			return false;
-		if (state == ETL_SASS_READY)
-			return true;
-		if (etl_now_ns() > until)
-			return false;
-		sched_yield();
-	}
+	return etl_context_wait(&counted->state, PATIENCE_NS, false);
 }
 
 /* Counting begins with the first launch.  Its counts are taken at the end of the program alone:
@@ -198,7 +185,7 @@ void etl_sass_metrics_finish(void)
 		return;
 	etl_store(&launches.is_over, true);
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		if (etl_load(&contexts[i].state) != ETL_SASS_EMPTY && wait_for(&contexts[i])) {
+		if (etl_load(&contexts[i].state) != ETL_CONTEXT_EMPTY && wait_for(&contexts[i])) {
 			etl_sass_context_end(&contexts[i]);
 			release(&contexts[i], false);
 		}
@@ -234,7 +221,7 @@ void etl_sass_metrics_forget(void)
 {
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	for (int i = 0; i < MOST_CONTEXTS; i++)
-		etl_store(&contexts[i].state, ETL_SASS_EMPTY);
+		etl_store(&contexts[i].state, ETL_CONTEXT_EMPTY);
 	is_told = false;
 	memset(&launches, 0, sizeof launches);
 	etl_sass_contexts_forget();
