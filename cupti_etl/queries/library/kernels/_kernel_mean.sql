@@ -4,10 +4,8 @@
 -- columns:
 --   name VARCHAR: Mangled name.
 --   category VARCHAR: What kind of work it does, as in kernel_rule.
---   calls BIGINT [executions]: Finished executions.
---   mean_ns DOUBLE [ns]: Sum of their durations divided by calls.
-SELECT name, any_value(rule.category) AS category, TRY_CAST(sum(calls) AS BIGINT) AS calls,
-       sum(total_ns) / sum(calls) AS mean_ns
+--   mean_ns DOUBLE [ns]: Sum of the durations of finished executions divided by their number.
+SELECT name, any_value(rule.category) AS category, sum(total_ns) / sum(calls) AS mean_ns
 FROM _kernel_time
 JOIN kernel_rule AS rule ON mangled = name
 GROUP BY name

@@ -8,14 +8,14 @@
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: What joins a call and its work.
---   api_start_ns BIGINT [epoch ns]: When the call was entered, as ids may begin anew.
---   from_ns BIGINT [epoch ns]: The same, or when its work began, if that is said to be earlier.
+--   from_ns BIGINT [epoch ns]: When the call was entered, as ids may begin anew, or when its work
+--     began, if that is said to be earlier.
 --   range_id BIGINT: The module's run, as in nvtx_range.
 WITH RECURSIVE modules AS MATERIALIZED (
     SELECT range_id, process_id FROM _module
 ),
 asked AS MATERIALIZED (
-    SELECT call.process_id, call.correlation_id, api_start_ns, from_ns, innermost.range_id
+    SELECT call.process_id, call.correlation_id, from_ns, innermost.range_id
     FROM (
         SELECT process_id, correlation_id, api_start_ns, any_value(thread_id) AS thread_id,
                least(api_start_ns, min(start_ns)) AS from_ns
@@ -41,7 +41,7 @@ climbing AS (
     WHERE climbing.at_id NOT IN (SELECT range_id FROM modules)
         AND coalesce(passes.forward_range_id, path.parent_range_id) IS NOT NULL
 )
-SELECT asked.process_id, correlation_id, api_start_ns, from_ns, modules.range_id
+SELECT asked.process_id, correlation_id, from_ns, modules.range_id
 FROM asked
 JOIN climbing ON climbing.range_id = asked.range_id
 JOIN modules ON modules.range_id = climbing.at_id

@@ -12,7 +12,6 @@
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
---   range_id BIGINT: The range, as in nvtx_range.
 --   name VARCHAR: Name of the operator.
 --   kind VARCHAR: As in _operator_formula.
 --   input_dims VARCHAR: Sizes of its inputs, as JSON.
@@ -22,7 +21,7 @@
 --   flops DOUBLE [operations]: Floating point operations, or those of integers.
 --   bytes DOUBLE [bytes]: Inputs and result.
 WITH ran AS (
-    SELECT operator.process_id, operator.range_id, operator.name, operator.input_dims,
+    SELECT operator.process_id, operator.name, operator.input_dims,
            operator.input_types, operator.concrete_inputs, work.device_id, work.self_start_ns,
            work.self_gpu_ns
     FROM _operator AS operator
@@ -116,7 +115,7 @@ counted AS (
 SELECT ran.process_id,
        coalesce(gpu.gpu, -1 - TRY_CAST((hash(ran.process_id, ran.device_id) >> 33) AS BIGINT))
            AS gpu,
-       ran.device_id, ran.range_id, ran.name, counted.kind, ran.input_dims,
+       ran.device_id, ran.name, counted.kind, ran.input_dims,
        counted.element_type, ran.self_start_ns AS start_ns, ran.self_gpu_ns AS gpu_ns,
        counted.flops::DOUBLE AS flops, counted.bytes::DOUBLE AS bytes
 FROM ran

@@ -16,12 +16,11 @@
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
 --   self_launches BIGINT [calls]: API calls that asked for work.
---   self_kernels BIGINT [executions]: Finished kernels.
 --   self_gpu_ns BIGINT [ns]: Sum of the durations of finished activities.
 --   self_start_ns BIGINT [epoch ns]: First start of these; NULL if it asked for nothing.
 --   device_id INTEGER: CUDA ordinal of the device on which that was.
 --   launches BIGINT [calls]: The calls of operators inside, too; of an annotation, all in it.
---   kernels BIGINT [executions]: The kernels of these.
+--   kernels BIGINT [executions]: Finished kernels of these.
 --   gpu_ns BIGINT [ns]: Sum of the durations of finished activities of these.
 --   backward_gpu_ns BIGINT [ns]: gpu_ns of the backward passes; NULL if not known.
 --   self_host_ns BIGINT [ns]: Time on the host, without operators and API calls inside.
@@ -59,7 +58,7 @@ reached AS MATERIALIZED (
 ),
 totals AS MATERIALIZED (
     SELECT one.range_id, one.place, one.last_place, one.host_ns, one.self_start_ns, one.device_id,
-           one.is_numbered, one.launches, one.kernels, one.gpu_ns, one.api_ns,
+           one.is_numbered, one.launches, one.gpu_ns, one.api_ns,
            CASE one.kind WHEN 'annotation'
                THEN last.innermost_launches_by - one.innermost_launches_by + one.innermost_launches
                ELSE last.launches_by - one.launches_by + one.launches END AS all_launches,
@@ -126,9 +125,9 @@ back AS MATERIALIZED (
     LEFT JOIN unclear ON unclear.range_id = totals.range_id
     WINDOW places AS (ORDER BY totals.place ROWS UNBOUNDED PRECEDING)
 )
-SELECT totals.range_id, launches AS self_launches, kernels AS self_kernels,
-       gpu_ns AS self_gpu_ns, self_start_ns, device_id, all_launches::BIGINT AS launches,
-       all_kernels::BIGINT AS kernels, TRY_CAST(all_gpu_ns AS BIGINT) AS gpu_ns,
+SELECT totals.range_id, launches AS self_launches, gpu_ns AS self_gpu_ns, self_start_ns,
+       device_id, all_launches::BIGINT AS launches, all_kernels::BIGINT AS kernels,
+       TRY_CAST(all_gpu_ns AS BIGINT) AS gpu_ns,
        CASE WHEN last.numbered_by - back.numbered_by + coalesce(back.numbered, 0) > 0
                  AND last.unclear_by - back.unclear_by + back.unclear = 0
                  AND gpu_ns IS NOT NULL

@@ -11,7 +11,6 @@
 --   process_id, rank, gpu of collective
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   name VARCHAR: Mangled name.
---   process_group VARCHAR: Name of the group; NULL if not known.
 --   operation BIGINT: Number of the operation in this trace, from 1; unmatched ones have their own.
 --   start_ns BIGINT [epoch ns]: When it began, by the clock of its process.
 --   end_ns, exposed_ns, bytes of collective
@@ -60,8 +59,7 @@ matched AS (
     FROM numbered
     LEFT JOIN numbered AS firsts ON firsts.id = numbered.first_id
 )
-SELECT process_id, rank, gpu, collective, name, process_group,
-       operation, start_ns, end_ns, exposed_ns, bytes,
+SELECT process_id, rank, gpu, collective, name, operation, start_ns, end_ns, exposed_ns, bytes,
        element_type, group_size, communicator, algorithm, protocol, call_start_ns,
        CASE WHEN NOT is_matched THEN NULL WHEN nccl_id IS NOT NULL THEN 'nccl'
             WHEN sequence IS NOT NULL THEN 'pytorch' WHEN is_any_in_order THEN 'order'

@@ -21,7 +21,6 @@
 --   algorithm VARCHAR: RING, TREE, NVLS and so on; NULL of sends and receives, and if there are
 --     several.
 --   protocol VARCHAR: LL, LL128 or SIMPLE; likewise.
---   channels INTEGER [channels]: Channels that it used.
 WITH each AS (
     SELECT *, "function" IN ('Send', 'Recv') AS is_p2p,
            size_bytes * CASE WHEN "function" IN ('AllGather', 'ReduceScatter') THEN ranks
@@ -49,7 +48,6 @@ SELECT process_id, correlation_id, any_value(start_ns) AS start_ns, any_value(en
             ELSE sum(message_bytes) END::BIGINT AS bytes,
        CASE WHEN count(DISTINCT element_type) = 1 THEN any_value(element_type) END AS element_type,
        CASE WHEN count(DISTINCT algorithm) = 1 THEN any_value(algorithm) END AS algorithm,
-       CASE WHEN count(DISTINCT protocol) = 1 THEN any_value(protocol) END AS protocol,
-       max(channels) AS channels
+       CASE WHEN count(DISTINCT protocol) = 1 THEN any_value(protocol) END AS protocol
 FROM each
 GROUP BY process_id, correlation_id
