@@ -5,9 +5,6 @@
 --   process_id, stack_id, reason of _stack_activity
 --   is_backward, is_graph, launches, activities, gpu_ns, idle_before_ns of _stack_activity
 SELECT process_id, stack_id, reason, is_backward, is_graph,
-       TRY_CAST(sum(launches) AS BIGINT) AS launches,
-       TRY_CAST(sum(activities) AS BIGINT) AS activities,
-       TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
-       TRY_CAST(sum(idle_before_ns) AS BIGINT) AS idle_before_ns
+       TRY_CAST(sum(COLUMNS('^(launches|activities|.+_ns)$')) AS BIGINT)
 FROM _stack_activity
 GROUP BY process_id, stack_id, reason, is_backward, is_graph

@@ -25,14 +25,9 @@ WITH everything AS (
     SELECT sum(end_ns - start_ns) AS gpu_ns FROM gpu_interval
 ),
 sums AS (
-    SELECT name, min(kind) AS kind, sum(calls)::BIGINT AS calls,
-           TRY_CAST(sum(self_gpu_ns) AS BIGINT) AS self_gpu_ns,
-           TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
-           TRY_CAST(sum(backward_gpu_ns) AS BIGINT) AS backward_gpu_ns,
-           sum(self_launches)::BIGINT AS self_launches, sum(launches)::BIGINT AS launches,
-           sum(kernels)::BIGINT AS kernels,
-           TRY_CAST(sum(self_host_ns) AS BIGINT) AS self_host_ns,
-           TRY_CAST(sum(host_ns) AS BIGINT) AS host_ns
+    SELECT name, min(kind) AS kind,
+           sum(COLUMNS('^(calls|self_launches|launches|kernels)$'))::BIGINT,
+           TRY_CAST(sum(COLUMNS('^(self_gpu|gpu|backward_gpu|self_host|host)_ns$')) AS BIGINT)
     FROM operator_shape
     GROUP BY name
 )
@@ -53,14 +48,9 @@ WITH everything AS (
     SELECT sum(everything_ns) AS gpu_ns FROM partial
 ),
 sums AS (
-    SELECT name, min(kind) AS kind, sum(calls)::BIGINT AS calls,
-           TRY_CAST(sum(self_gpu_ns) AS BIGINT) AS self_gpu_ns,
-           TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
-           TRY_CAST(sum(backward_gpu_ns) AS BIGINT) AS backward_gpu_ns,
-           sum(self_launches)::BIGINT AS self_launches, sum(launches)::BIGINT AS launches,
-           sum(kernels)::BIGINT AS kernels,
-           TRY_CAST(sum(self_host_ns) AS BIGINT) AS self_host_ns,
-           TRY_CAST(sum(host_ns) AS BIGINT) AS host_ns
+    SELECT name, min(kind) AS kind,
+           sum(COLUMNS('^(calls|self_launches|launches|kernels)$'))::BIGINT,
+           TRY_CAST(sum(COLUMNS('^(self_gpu|gpu|backward_gpu|self_host|host)_ns$')) AS BIGINT)
     FROM partial
     WHERE calls IS NOT NULL
     GROUP BY name

@@ -91,14 +91,9 @@ kinds AS (
 ),
 kind_sums AS (
     SELECT process_id, gpu, CASE WHEN min(path) = max(path) THEN min(path) ELSE kind END AS path,
-           TRY_CAST(sum(ranges) AS BIGINT) AS ranges,
            CASE WHEN bool_or(other_threads = 'not clear') THEN 'not clear'
                 ELSE max(other_threads) END AS other_threads,
-           TRY_CAST(sum(activities) AS BIGINT) AS activities,
-           TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
-           TRY_CAST(sum(exclusive_gpu_ns) AS BIGINT) AS exclusive_gpu_ns,
-           TRY_CAST(sum(span_ns) AS BIGINT) AS span_ns, TRY_CAST(sum(idle_ns) AS BIGINT) AS idle_ns,
-           TRY_CAST(sum(host_ns) AS BIGINT) AS host_ns
+           TRY_CAST(sum(COLUMNS('^(ranges|activities|.+_ns)$')) AS BIGINT)
     FROM named
     JOIN kinds USING (process_id, path)
     GROUP BY process_id, gpu, kind
