@@ -5,13 +5,7 @@
 --   being executed is not known.
 -- scope: whole
 -- columns:
---   process_id BIGINT: The traced process.
---   stack_id BIGINT: The stack, as in launch_stack.
---   depth INTEGER: 0 for the innermost frame.
---   function VARCHAR: The function's qualified name.
---   file VARCHAR: The file.
---   line INTEGER: The line that was being executed; NULL if it is not known.
---   first_line INTEGER: The first line of the function.
+--   python_stack.*
 SELECT process_id, stack_id,
        TRY_CAST(row_number() OVER (PARTITION BY process_id, stack_id ORDER BY depth) - 1 AS INTEGER)
            AS depth,

@@ -13,18 +13,10 @@
 --   process_id BIGINT: The process.
 --   event_id BIGINT: The operation, as in nccl_event.
 --   group_id BIGINT: Operations of one kernel have the same.
---   communicator BIGINT: Id of the communicator, the same on all its ranks.
---   rank INTEGER: Rank in the communicator.
---   ranks INTEGER [ranks]: Ranks of the communicator.
+--   communicator, rank, ranks of nccl_event
 --   sequence BIGINT: Number among those of its function and communicator; NULL of p2p.
 --   function VARCHAR: AllReduce, AllGather, ReduceScatter, Send and so on.
---   peer INTEGER: The other rank of a p2p; NULL of others.
---   datatype VARCHAR: Type of an element.
---   count BIGINT [elements]: Elements, as given in the call.
---   size_bytes BIGINT [bytes]: Their size.
---   algorithm, protocol of nccl_event
---   channels INTEGER [channels]: Channels that it used.
---   call_start_ns BIGINT [epoch ns]: When the program called NCCL; NULL if not known.
+--   peer, datatype, count, size_bytes, algorithm, protocol, channels, call_start_ns of nccl_event
 --   correlation_id BIGINT: The launch.
 --   name VARCHAR: Mangled name of the kernel.
 --   start_ns BIGINT [epoch ns]: When the kernel began.
