@@ -41,12 +41,8 @@
 --   idle_edge_ns BIGINT [ns]: Gaps that the begin or end of the step cuts.
 --   is_outlier BOOLEAN: Whether it took much longer than the others.
 WITH idle AS (
-    SELECT step.process_id, step.gpu, step.step, sum(gap.gap_ns) AS gap_ns,
-           sum(input_ns) AS input_ns, sum(host_ns) AS host_ns, sum(launching_ns) AS launching_ns,
-           sum(memory_ns) AS memory_ns, sum(waiting_ns) AS waiting_ns,
-           sum(other_cuda_ns) AS other_cuda_ns, sum(queued_ns) AS queued_ns,
-           sum(loading_ns) AS loading_ns, sum(profiler_ns) AS profiler_ns,
-           sum(unknown_ns) AS unknown_ns
+    SELECT step.process_id, step.gpu, step.step,
+           sum(COLUMNS(gap.* EXCLUDE (gpu, start_ns, stretch)))
     FROM (
         SELECT *, start_ns // (SELECT any_value(length_ns) FROM _step_stretch) AS stretch
         FROM _idle_cause
@@ -59,16 +55,7 @@ SELECT part.process_id, part.gpu, part.step, name, start_ns, duration_ns, host_d
        coalesce(launches, 0) AS launches, coalesce(kernels, 0) AS kernels,
        coalesce(copies, 0) AS copies, duration_ns - idle_ns AS busy_ns, busy_pct, compute_ns,
        exposed_communication_ns, exposed_copy_ns, idle_ns,
-       coalesce(input_ns, 0)::BIGINT AS idle_input_ns,
-       coalesce(host_ns, 0)::BIGINT AS idle_host_ns,
-       coalesce(launching_ns, 0)::BIGINT AS idle_launching_ns,
-       coalesce(memory_ns, 0)::BIGINT AS idle_memory_ns,
-       coalesce(waiting_ns, 0)::BIGINT AS idle_waiting_ns,
-       coalesce(other_cuda_ns, 0)::BIGINT AS idle_other_cuda_ns,
-       coalesce(queued_ns, 0)::BIGINT AS idle_queued_ns,
-       coalesce(loading_ns, 0)::BIGINT AS idle_loading_ns,
-       coalesce(profiler_ns, 0)::BIGINT AS idle_profiler_ns,
-       coalesce(unknown_ns, 0)::BIGINT AS idle_unknown_ns,
+       coalesce(COLUMNS(idle.* EXCLUDE (process_id, gpu, step, gap_ns)), 0)::BIGINT AS "idle_\0",
        (idle_ns - coalesce(gap_ns, 0))::BIGINT AS idle_edge_ns, is_outlier
 FROM step_breakdown AS part
 LEFT JOIN _step_count AS counts USING (process_id, gpu, step)
