@@ -25,9 +25,7 @@
 SELECT stage, hash(process_id, device_id, context_id, stream_id) AS stream_key, correlation_id,
        start_ns, if(end_ns < start_ns, 0, end_ns - start_ns) AS duration_ns,
        CASE WHEN stage = 1 THEN coalesce(name, '') END AS mangled, label,
-       grid_x::BIGINT AS grid_x, grid_y::BIGINT AS grid_y, grid_z::BIGINT AS grid_z,
-       block_x::BIGINT AS block_x, block_y::BIGINT AS block_y, block_z::BIGINT AS block_z,
-       registers_per_thread::BIGINT AS registers_per_thread,
+       COLUMNS('^((grid|block)_[xyz]|registers_per_thread)$')::BIGINT,
        static_shared_bytes::BIGINT AS shared_mem_static,
        dynamic_shared_bytes::BIGINT AS shared_mem_dynamic,
        graph_id::BIGINT AS graph, graph_node_id AS graph_node, bytes

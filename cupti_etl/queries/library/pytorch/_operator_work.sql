@@ -32,15 +32,8 @@ WITH RECURSIVE work AS MATERIALIZED (
            _operator.end_ns - _operator.start_ns AS host_ns, own.start_ns AS self_start_ns,
            own.device_id,
            coalesce(sequence >= 0 AND NOT is_backward, false) AS is_numbered,
-           CASE WHEN without.process_id IS NULL THEN coalesce(launches, 0) END AS launches,
-           CASE WHEN without.process_id IS NULL THEN coalesce(kernels, 0) END AS kernels,
-           CASE WHEN without.process_id IS NULL THEN coalesce(gpu_ns, 0) END AS gpu_ns,
            CASE WHEN without.process_id IS NULL
-                THEN coalesce(innermost_launches, 0) END AS innermost_launches,
-           CASE WHEN without.process_id IS NULL
-                THEN coalesce(innermost_kernels, 0) END AS innermost_kernels,
-           CASE WHEN without.process_id IS NULL
-                THEN coalesce(innermost_gpu_ns, 0) END AS innermost_gpu_ns,
+                THEN coalesce(COLUMNS('^(innermost_)?(launches|kernels|gpu_ns)$'), 0) END,
            coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name, kind
     FROM _operator
     LEFT JOIN _operator_own AS own ON own.range_id = _operator.range_id
@@ -48,11 +41,7 @@ WITH RECURSIVE work AS MATERIALIZED (
 ),
 -- From the first place on, so that what lies between two places is a difference.
 reached AS MATERIALIZED (
-    SELECT *, sum(launches) OVER line AS launches_by, sum(kernels) OVER line AS kernels_by,
-           sum(gpu_ns) OVER line AS gpu_by_ns,
-           sum(innermost_launches) OVER line AS innermost_launches_by,
-           sum(innermost_kernels) OVER line AS innermost_kernels_by,
-           sum(innermost_gpu_ns) OVER line AS innermost_gpu_by_ns
+    SELECT *, sum(COLUMNS('^(innermost_)?(launches|kernels|gpu_ns)$')) OVER line AS "\0_by"
     FROM work
     WINDOW line AS (ORDER BY place ROWS UNBOUNDED PRECEDING)
 ),
@@ -66,8 +55,8 @@ totals AS MATERIALIZED (
                THEN last.innermost_kernels_by - one.innermost_kernels_by + one.innermost_kernels
                ELSE last.kernels_by - one.kernels_by + one.kernels END AS all_kernels,
            CASE one.kind WHEN 'annotation'
-               THEN last.innermost_gpu_by_ns - one.innermost_gpu_by_ns + one.innermost_gpu_ns
-               ELSE last.gpu_by_ns - one.gpu_by_ns + one.gpu_ns END AS all_gpu_ns
+               THEN last.innermost_gpu_ns_by - one.innermost_gpu_ns_by + one.innermost_gpu_ns
+               ELSE last.gpu_ns_by - one.gpu_ns_by + one.gpu_ns END AS all_gpu_ns
     FROM reached AS one
     JOIN reached AS last ON last.place = one.last_place
 ),

@@ -99,11 +99,8 @@ kind_sums AS (
     GROUP BY process_id, gpu, kind
 )
 SELECT path, process_id, gpu, ranges, other_threads,
-       CASE WHEN other_threads != 'not clear' THEN activities END AS activities,
-       CASE WHEN other_threads != 'not clear' THEN gpu_ns END AS gpu_ns,
-       CASE WHEN other_threads != 'not clear' THEN exclusive_gpu_ns END AS exclusive_gpu_ns,
-       CASE WHEN other_threads != 'not clear' THEN span_ns END AS span_ns,
-       CASE WHEN other_threads != 'not clear' THEN idle_ns END AS idle_ns, host_ns,
+       CASE WHEN other_threads != 'not clear'
+            THEN COLUMNS('^(activities|(exclusive_)?gpu_ns|span_ns|idle_ns)$') END, host_ns,
        CASE WHEN other_threads != 'not clear' THEN gpu_ns / ranges END AS mean_gpu_ns
 FROM kind_sums AS sums
 ORDER BY sums.gpu_ns DESC, path, process_id, gpu

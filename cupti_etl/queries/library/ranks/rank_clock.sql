@@ -37,16 +37,10 @@ WITH clocks AS (
     SELECT *, base_id = first_value(base_id) OVER (ORDER BY rank, process_id) AS is_known
     FROM _clock_base
 )
-SELECT clocks.process_id, clocks.rank, CASE WHEN is_known THEN clocks.ahead_ns END AS ahead_ns,
-       CASE WHEN is_known THEN clocks.ahead_low_ns END AS ahead_low_ns,
-       CASE WHEN is_known THEN clocks.ahead_high_ns END AS ahead_high_ns,
-       CASE WHEN is_known THEN clocks.at_ns END AS at_ns,
-       CASE WHEN is_known THEN clocks.drift_ppm END AS drift_ppm,
-       CASE WHEN is_known THEN clocks.drift_low_ppm END AS drift_low_ppm,
-       CASE WHEN is_known THEN clocks.drift_high_ppm END AS drift_high_ppm,
-       clocks.agreeing, clocks.rival,
-       CASE WHEN is_known THEN clocks.known_by END AS known_by,
-       others.rank AS compared_rank, clocks.reason
+SELECT clocks.process_id, clocks.rank,
+       CASE WHEN is_known THEN COLUMNS('^(ahead|at|drift)_') END, agreeing, rival,
+       CASE WHEN is_known THEN known_by END AS known_by, others.rank AS compared_rank, reason
 FROM clocks
-LEFT JOIN _clock_base AS others ON others.process_id = clocks.other_id
+LEFT JOIN (SELECT process_id, rank FROM _clock_base) AS others
+    ON others.process_id = clocks.other_id
 ORDER BY clocks.rank, clocks.process_id

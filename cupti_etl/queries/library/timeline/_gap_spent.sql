@@ -84,19 +84,16 @@ reached AS (
            coalesce(memory_ns, 0) + CASE state WHEN 'memory' THEN into_ns ELSE 0 END AS memory,
            coalesce(launching_ns, 0) + CASE state WHEN 'launching' THEN into_ns ELSE 0 END
                AS launching,
-           coalesce(other_ns, 0) + CASE state WHEN 'other' THEN into_ns ELSE 0 END AS other
+           coalesce(other_ns, 0) + CASE state WHEN 'other' THEN into_ns ELSE 0 END AS other_cuda
     FROM edges
     ASOF LEFT JOIN known
         ON known.process_id = edges.process_id
         AND known.start_ns <= edges.at_ns
 ),
 spent AS (
-    SELECT gpu, start_ns, TRY_CAST(sum(sign * profiler) AS BIGINT) AS profiler_ns,
-           TRY_CAST(sum(sign * loading) AS BIGINT) AS loading_ns,
-           TRY_CAST(sum(sign * waiting) AS BIGINT) AS waiting_ns,
-           TRY_CAST(sum(sign * memory) AS BIGINT) AS memory_ns,
-           TRY_CAST(sum(sign * launching) AS BIGINT) AS launching_ns,
-           TRY_CAST(sum(sign * other) AS BIGINT) AS other_cuda_ns,
+    SELECT gpu, start_ns,
+           TRY_CAST(sum(sign * COLUMNS('^(profiler|loading|waiting|memory|launching|other_cuda)$'))
+               AS BIGINT) AS "\0_ns",
            bool_or(is_waiting AND sign < 0) AS is_after_wait
     FROM reached
     GROUP BY gpu, start_ns
