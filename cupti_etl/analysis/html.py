@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +156,11 @@ def _data(timeline: Timeline) -> dict[str, Any]:
     gpus = sorted({row["gpu"] for row in timeline.levels[0]})
     for rows in timeline.levels:
         by_gpu = {gpu: list(group) for gpu, group in groupby(rows, key=lambda row: row["gpu"])}
-        longest = max((_length(row) for row in rows), default=1)
+        # Not all of a bucket's time need be recorded.
+        longest = max(
+            (b["start_ns"] - a["start_ns"] for lane in by_gpu.values() for a, b in pairwise(lane)),
+            default=max(map(_length, rows)),
+        )
         lanes = [_lane(by_gpu.get(gpu, []), begin, longest) for gpu in gpus]
         levels.append({"bucket": longest, "gpus": lanes})
         span = max(span, *(row["start_ns"] - begin + _length(row) for row in rows))

@@ -40,6 +40,57 @@ def test_a_gap_in_which_nothing_was_recorded_is_none(trace: MakeTrace) -> None:
     assert (parts["idle_ns"], parts["span_ns"]) == (70, 300)
 
 
+def test_time_without_records_is_neither_of_the_host_nor_idle(trace: MakeTrace) -> None:
+    # Two windows with two steps each. Each kernel is launched when the one before is done.
+    starts = (100, 200, 9100, 9200)
+    run = trace(
+        device=DEVICE,
+        process=PROCESS,
+        kernel="process_id device_id stream_id correlation_id start_ns end_ns name\n"
+        + "\n".join(f"1 0 7 {at} {at + 40} {at + 90} a" for at in starts),
+        api_call="process_id thread_id correlation_id start_ns end_ns domain name\n"
+        + "\n".join(f"1 7 {at} {at + 20} {at + 30} runtime cudaLaunchKernel" for at in starts),
+        marker="process_id thread_id marker_id timestamp_ns event name\n"
+        + "\n".join(
+            f"1 7 {at} {at + 10} start step_{at}\n1 7 {at} {at + 95} end -" for at in starts
+        ),
+        capture_window="""process_id start_ns end_ns opened_by closed_by
+                          1 50 310 collector collector
+                          1 9050 9310 collector collector""",
+    )
+    assert_rows(
+        run.query("step_breakdown"),
+        """
+        step start_ns duration_ns host_duration_ns compute_ns idle_ns
+        0    140      100         100              50         50
+        1    240      50          85               50         0
+        2    9140     100         100              50         50
+        3    9240     50          85               50         0
+        """,
+    )
+    assert_rows(
+        run.query("critical_path"),
+        """
+        class         total_ns percent slack_ns
+        host          180      60      0
+        compute       100      33.3333 100
+        communication 0        0       0
+        copy          0        0       0
+        idle          20       6.66667 0
+        """,
+    )
+    assert_rows(
+        run.query("utilization_timeline", bucket_ns=4000),
+        """
+        start_ns busy_pct compute_ns idle_ns
+        140      66.6667  100        50
+        4140     -        0          0
+        8140     66.6667  100        50
+        """,
+    )
+    assert_rows(run.query("stream_gaps", min_ns=0), "start_ns gap_ns\n 190 50\n 9190 50")
+
+
 def test_of_another_process_on_the_gpu(trace: MakeTrace) -> None:
     """What it did while its records were off is not known, so the GPU may have been busy."""
     run = trace(

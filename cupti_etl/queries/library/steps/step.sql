@@ -3,11 +3,12 @@
 -- computed: Ranges that are steps (_step_range) where a process has some, else a guess from its
 --   kernels (_step_guess). A step is on the GPU from the first activity that it asked for to that
 --   of the next step. Where ranges may be a part of a step (is_part), what comes after the last has
---   begun is none, unless they take most of the step. The steady state begins with the first step,
---   of the first half, from which on steps take no longer than those of the later half do (their
---   median and 4 deviations or a tenth; a quarter of fewer than 5; of two steps, twice its length),
---   nor less than half as long, if those before took longer; in processes or GPUs with as many
---   steps, as ranks have, with the latest of these.
+--   begun is none, unless they take most of the step. Before a time that was not recorded, a step
+--   ends with the last activity, and a guessed one is none. The steady state begins with the first
+--   step, of the first half, from which on steps take no longer than those of the later half do
+--   (their median and 4 deviations or a tenth; a quarter of fewer than 5; of two steps, twice its
+--   length), nor less than half as long, if those before took longer; in processes or GPUs with as
+--   many steps, as ranks have, with the latest of these.
 -- materialized: Made once for an opened trace, as it is searched in all kernels.
 -- limits: With kernels, what came before the first and after the last of them is in no step, and
 --   layers of a model are as regular as steps: see confidence. Where no period is found there is
@@ -31,7 +32,7 @@
 --   is_steady BOOLEAN: Whether it comes after the warm-up.
 WITH found AS (
     SELECT process_id, gpu, 'nvtx' AS source, name, start_ns, coalesce(next_ns, end_ns) AS end_ns,
-           from_ns AS host_start_ns, coalesce(next_from_ns, until_ns) AS host_end_ns,
+           from_ns AS host_start_ns, coalesce(next_from_ns, until_ns) AS host_end_ns, until_ns,
            1.0::DOUBLE AS confidence
     FROM (
         SELECT *, lead(start_ns) OVER (PARTITION BY process_id, gpu ORDER BY start_ns) AS next_ns,
@@ -43,12 +44,24 @@ WITH found AS (
     QUALIFY NOT is_part OR next_ns IS NOT NULL
         OR 2 * median(until_ns - from_ns) OVER loop > median(next_from_ns - from_ns) OVER loop
     UNION ALL
-    SELECT process_id, gpu, 'kernels', name, start_ns, end_ns, from_ns, next_from_ns, confidence
+    SELECT process_id, gpu, 'kernels', name, start_ns, end_ns, from_ns, next_from_ns, NULL,
+           confidence
     FROM _step_guess
+),
+-- When the next one after a time without records began says not how long a step took.
+recorded AS (
+    SELECT found.* REPLACE (
+               least(found.end_ns, seen.end_ns) AS end_ns,
+               CASE WHEN seen.end_ns < found.end_ns THEN until_ns ELSE host_end_ns END
+                   AS host_end_ns
+           )
+    FROM found
+    ASOF JOIN _gpu_span AS seen ON seen.gpu = found.gpu AND seen.start_ns <= found.start_ns
+    WHERE seen.end_ns >= found.end_ns OR source = 'nvtx'
 ),
 numbered AS MATERIALIZED (
     SELECT *, row_number() OVER loop - 1 AS step, count(*) OVER (PARTITION BY process_id, gpu) AS n
-    FROM found
+    FROM recorded
     WINDOW loop AS (PARTITION BY process_id, gpu ORDER BY start_ns)
 ),
 -- How long the later half of the steps takes.

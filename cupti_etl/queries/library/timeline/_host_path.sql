@@ -12,7 +12,7 @@
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   start_ns BIGINT [epoch ns]: End of the last call that waited, of a freeing one the end of the
---     work that it waited for, or begin of the GPU's span.
+--     work that it waited for, or begin of the GPU's span; not before a time without records.
 --   end_ns BIGINT [epoch ns]: End of the call that launched.
 WITH gaps AS (
     SELECT * FROM _gap_edge
@@ -71,17 +71,14 @@ waits AS (
     ASOF JOIN busy ON busy.gpu = used.gpu AND busy.end_ns <= freeing.end_ns
     WHERE busy.end_ns > freeing.start_ns
 ),
-spans AS (
-    SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM _gpu_span GROUP BY gpu
-),
 chains AS (
-    SELECT late.gpu, greatest(coalesce(waits.end_ns, spans.start_ns), spans.start_ns) AS start_ns,
-           late.end_ns
+    -- What came before a time that was not recorded is not known.
+    SELECT late.gpu, greatest(waits.end_ns, seen.start_ns) AS start_ns, late.end_ns
     FROM late
-    JOIN spans ON spans.gpu = late.gpu
+    ASOF JOIN _gpu_span AS seen ON seen.gpu = late.gpu AND seen.start_ns <= late.end_ns
     ASOF LEFT JOIN waits ON waits.process_id = late.process_id AND waits.end_ns <= late.call_ns
     -- Of a gap that the end of a scope cuts, the chain may begin after that.
-    WHERE coalesce(waits.end_ns, spans.start_ns) < late.end_ns
+    WHERE coalesce(waits.end_ns, seen.start_ns) < late.end_ns
 ),
 -- The union of the chains.
 marked AS (

@@ -49,7 +49,7 @@ beside AS (
 ),
 -- hm, hmc and ha: work beside the host's part of the path, of the three sets.
 totals AS (
-    SELECT gpu, end_ns - start_ns AS span_ns, compute_ns, exposed_communication_ns, exposed_copy_ns,
+    SELECT gpu, span_ns, compute_ns, exposed_communication_ns, exposed_copy_ns,
            coalesce((SELECT sum(end_ns - start_ns) FROM host WHERE host.gpu = busy.gpu), 0)
                AS host_ns,
            coalesce((SELECT ns FROM beside WHERE gpu = busy.gpu AND work = 'compute'), 0) AS hm,
@@ -59,7 +59,7 @@ totals AS (
     FROM busy_breakdown AS busy
     WHERE EXISTS (SELECT 1 FROM _any_api_call)
         -- Of a process whose calls are not known, there may be no gap with a cause at all.
-        AND (idle_ns < 0.03 * (end_ns - start_ns)
+        AND (idle_ns < 0.03 * span_ns
              OR gpu IN (SELECT gpu FROM _gap_cause WHERE unknown_ns = 0))
 ),
 classes AS (
