@@ -44,8 +44,9 @@ def test_a_call_is_of_the_functions_around_it(trace: MakeTrace) -> None:
 
 
 def test_no_line_is_made_up(trace: MakeTrace) -> None:
-    opened = trace(marker=ranges(*SPANS), **launched([70]))
-    assert opened.query("python_line").count() == 0
+    opened = trace(process="process_id\n1", marker=ranges(*SPANS), **launched([70]))
+    for asked in (opened, opened.scope(process=1)):
+        assert asked.query("python_line").count() == 0
 
 
 def test_stacks_that_were_kept_are_those_of_their_process(trace: MakeTrace) -> None:
