@@ -201,7 +201,9 @@ def test_a_chip_that_is_not_listed_has_no_peak(trace: MakeTrace) -> None:
 
 def test_without_sizes_there_is_a_reason_and_no_row_without_a_rate(trace: MakeTrace) -> None:
     opened = trace(**{**FLOPS, "argument": ""})
-    assert not list(opened.query("operator_flops"))
+    for asked in (opened, opened.scope(gpu=0)):
+        assert not list(asked.query("operator_flops"))
+        assert not list(asked.query("step_mfu"))
     (note,) = notes(opened, library()["operator_flops"], {}, is_empty=True)
     assert "record_shapes=True" in note
 

@@ -61,6 +61,7 @@ SELECT step.process_id, step.gpu, step.step, step.name,
        gpu_ns::BIGINT AS counted_ns, 100.0 * coalesce(known_ns, 0) / nullif(gpu_ns, 0) AS known_pct
 FROM steps AS step
 JOIN sums USING (process_id, gpu, step)
+SEMI JOIN _flops_gpu USING (gpu)
 ORDER BY step.gpu, step.process_id, step.step;
 
 -- merge
