@@ -292,3 +292,15 @@ def test_sequences_are_within_a_stream(trace: MakeTrace) -> None:
         "a > b"  10    300      100    15
         """,
     )
+
+
+def test_streams_of_two_gpus_are_two_where_contexts_are_not_known(trace: MakeTrace) -> None:
+    rows = [
+        f"1 {gpu} - 0 {at + 50 * gpu} {at + 50 * gpu + 10} {name} 1 1 1 32 1 1 0 0 0 8 0 0 1"
+        for at in range(0, 1000, 100)
+        for gpu, name in enumerate("ab")
+    ]
+    assert_rows(
+        trace(kernel=kernels(*rows)).query("kernel_sequences", length=2, min_count=9),
+        'sequence count gap_ns\n "a > a" 9 810\n "b > b" 9 810',
+    )

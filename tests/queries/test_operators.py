@@ -26,7 +26,7 @@ CALLS = (
 
 _TIED = (
     "SELECT 1 FROM kernel WHERE end_ns IS NOT NULL"
-    " GROUP BY process_id, context_id, stream_id, start_ns, end_ns HAVING count(*) > 1"
+    " GROUP BY process_id, device_id, context_id, stream_id, start_ns, end_ns HAVING count(*) > 1"
 )
 
 

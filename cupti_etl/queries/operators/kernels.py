@@ -13,8 +13,10 @@ RUN = NativeOperator(
     reads=("kernel",),
     named="kernel",
     inputs=(
-        f"SELECT start_ns, end_ns, {known('process_id')}, {known('context_id')},"
-        f" {known('stream_id')}, {numbered()} FROM kernel"
+        # Of AMD's GPUs, contexts are not known.
+        f"SELECT start_ns, end_ns, {known('process_id')},"
+        f" (hash(device_id, context_id) >> 1)::BIGINT, {known('stream_id')}, {numbered()}"
+        " FROM kernel"
         " WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND name IS NOT NULL",
     ),
     outputs={

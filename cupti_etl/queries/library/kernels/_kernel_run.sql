@@ -15,11 +15,13 @@
 --   total_ns BIGINT [ns]: Sum of the durations of its kernels.
 --   gap_ns BIGINT [ns]: Sum of the times between them, in which the stream had nothing.
 WITH kernels AS (
-    SELECT process_id, context_id, stream_id, name, start_ns, end_ns, end_ns - start_ns AS ns,
+    SELECT process_id, device_id, context_id, stream_id, name, start_ns, end_ns, end_ns - start_ns AS ns,
            greatest(lead(start_ns) OVER stream - end_ns, 0) AS gap_ns
     FROM kernel
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND name IS NOT NULL
-    WINDOW stream AS (PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns)
+    WINDOW stream AS (
+        PARTITION BY process_id, device_id, context_id, stream_id ORDER BY start_ns, end_ns
+    )
 ),
 -- Each kernel, and the four that follow it.
 stretches AS (
@@ -27,7 +29,7 @@ stretches AS (
            list(gap_ns) OVER stretch AS gaps_ns
     FROM kernels
     WINDOW stretch AS (
-        PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns
+        PARTITION BY process_id, device_id, context_id, stream_id ORDER BY start_ns, end_ns
         ROWS BETWEEN CURRENT ROW AND 4 FOLLOWING
     )
 ),

@@ -30,7 +30,9 @@ copies AS (
            lag(end_ns) OVER stream AS previous_end_ns
     FROM memcpy
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
-    WINDOW stream AS (PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns)
+    WINDOW stream AS (
+        PARTITION BY process_id, device_id, context_id, stream_id ORDER BY start_ns, end_ns
+    )
 ),
 -- With whether a kernel began since the copy before.
 placed AS (
@@ -50,7 +52,7 @@ joined AS (
 ),
 numbered AS (
     SELECT *, sum(CASE WHEN is_next THEN 0 ELSE 1 END) OVER (
-               PARTITION BY process_id, context_id, stream_id ORDER BY start_ns, end_ns
+               PARTITION BY process_id, device_id, context_id, stream_id ORDER BY start_ns, end_ns
                ROWS UNBOUNDED PRECEDING
            ) AS run
     FROM joined

@@ -26,7 +26,7 @@ WITH small AS (
 runs AS (
     SELECT copy_kind, count(*) AS n
     FROM small
-    GROUP BY copy_kind, process_id, context_id, stream_id, run
+    GROUP BY copy_kind, process_id, device_id, context_id, stream_id, run
     HAVING count(*) >= 2
 ),
 run_sums AS (
