@@ -15,7 +15,8 @@
 --   total_ns BIGINT [ns]: Sum of the durations of its kernels.
 --   gap_ns BIGINT [ns]: Sum of the times between them, in which the stream had nothing.
 WITH kernels AS (
-    SELECT process_id, device_id, context_id, stream_id, name, start_ns, end_ns, end_ns - start_ns AS ns,
+    SELECT process_id, device_id, context_id, stream_id, name, start_ns, end_ns,
+           end_ns - start_ns AS ns,
            greatest(lead(start_ns) OVER stream - end_ns, 0) AS gap_ns
     FROM kernel
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL AND name IS NOT NULL

@@ -7,7 +7,7 @@
 --   divided by the standard deviation and the root of the count, about 1.4 by chance in one of 20.
 -- requires: kernel
 -- limits: Names with fewer than min_calls executions are left out. A line fits only what comes at
---   one rate.
+--   one rate, and not what was recorded in parts (_not_recorded).
 -- label: name = kernel(mangled)
 -- parameters:
 --   min_calls BIGINT = 20 [executions]: Fewest executions of a name on a GPU.

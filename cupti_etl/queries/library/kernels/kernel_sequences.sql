@@ -3,7 +3,8 @@
 -- computed: Every run of `length` neighbours in a stream, counted by their names; runs overlap, so
 --   their times must not be added. The gaps are those between the kernels of a run.
 -- requires: kernel
--- limits: Copies and memsets between kernels are not seen.
+-- limits: Copies and memsets between kernels are not seen, nor that a gap was not recorded
+--   (_not_recorded).
 -- front: Which kernels follow one another so often that they should be one, or a graph?
 -- first: count, total_ns, gap_pct, mean_kernel_ns, sequence
 -- label: sequence = kernels(first, second, third, fourth, fifth)

@@ -7,7 +7,8 @@
 -- requires: api_call, launch_to_gpu
 -- materialized: Made in one sweep over calls and activities.
 -- limits: Activities without a recorded call are not seen. The driver holds about 1024 launches
---   a stream; from there on, launching waits for the device.
+--   a stream; from there on, launching waits for the device. Time that was not recorded
+--   (_not_recorded) is empty.
 -- first: stream_id, activities, mean_depth, max_depth, empty_ns, empty_pct, full_ns, span_ns
 -- columns:
 --   process_id, device_id of launch_to_gpu

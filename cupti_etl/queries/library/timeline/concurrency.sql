@@ -4,7 +4,7 @@
 --   the last end of a kernel.
 -- requires: kernel
 -- limits: Parts of one GPU (MIG) count as one GPU. Kernels of one stream overlap where programs
---   use programmatic dependent launch.
+--   use programmatic dependent launch. Time that was not recorded (_not_recorded) is without any.
 -- columns:
 --   gpu, kernels, total_ns of _running_kernels
 --   percent DOUBLE [%]: total_ns as a share of the span of the GPU.

@@ -4,6 +4,7 @@
 --   the last end of a kernel.
 -- requires: kernel
 -- limits: Parts of one GPU (MIG) count as one GPU. Copies are not seen: see stream_overlap.
+--   Time that was not recorded (_not_recorded) is without any kernel.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   streams BIGINT [streams]: How many ran a kernel; 0 for none.
