@@ -232,3 +232,20 @@ def test_sizes_below_zero_are_not_known(
     (row,) = opened.query("collective")
     assert row["bytes"] == (16 if elements > 0 else None)
     assert row["group_size"] == (ranks if ranks > 0 else None)
+
+
+def test_what_a_gpu_communicates_most_is_summed_over_sizes_and_of_that_gpu(
+    trace: MakeTrace,
+) -> None:
+    # Types and sizes have rows of their own in collective_bandwidth.
+    opened = trace(
+        kernel="""process_id device_id start_ns end_ns name
+                  1 0 0   30  ncclDevKernel_AllReduce_Sum_f32
+                  1 0 100 130 ncclDevKernel_AllReduce_Sum_f16
+                  1 0 200 240 ncclDevKernel_AllGather
+                  1 1 300 390 ncclDevKernel_Broadcast"""
+    )
+    assert_rows(
+        opened.sql("SELECT saved_ns, culprit FROM finding_communication ORDER BY saved_ns"),
+        'saved_ns culprit\n 90 "most of it Broadcast"\n 100 "most of it AllReduce"',
+    )

@@ -2,14 +2,16 @@
 --
 -- computed: exposed_communication_ns of busy_breakdown, without what is known to be waiting for
 --   other ranks (_exposed_wait), which has findings of its own. The culprit is the collective
---   operation with most exposed time on all GPUs; it is said where it is not known how long it
+--   operation with most exposed time on the GPU; it is said where it is not known how long it
 --   waits, of sends and receives and for ranks that are not in the trace.
 -- requires: _busy_interval
 -- finding: busy with nothing but communication (measured)
 -- advice: overlap it with compute: other streams, smaller buckets, later waits
 -- shown: busy_breakdown
 WITH most AS (
-    SELECT arg_min(collective, (-exposed_ns, collective)) AS collective FROM collective_bandwidth
+    SELECT gpu, arg_min(collective, (-exposed_ns, collective)) AS collective
+    FROM (SELECT gpu, collective, sum(exposed_ns) AS exposed_ns FROM collective GROUP BY ALL)
+    GROUP BY gpu
 )
 SELECT busy.gpu, greatest(0, exposed_communication_ns - coalesce(wait_ns, 0)) AS saved_ns,
        'most of it ' || collective
@@ -19,7 +21,7 @@ SELECT busy.gpu, greatest(0, exposed_communication_ns - coalesce(wait_ns, 0)) AS
                    THEN ', waiting for ranks that are not in the trace included'
                    ELSE '' END AS culprit
 FROM busy_breakdown AS busy
-CROSS JOIN most
+LEFT JOIN most USING (gpu)
 LEFT JOIN (
     SELECT gpu, TRY_CAST(sum(wait_ns) AS BIGINT) AS wait_ns FROM _exposed_wait GROUP BY gpu
 ) AS waits USING (gpu)
