@@ -135,3 +135,51 @@ def test_small_copies_are_those_of_the_gpu(trace: MakeTrace) -> None:
         1   "3 copies HtoD in 1 run"
         """,
     )
+
+
+def test_what_most_is_of_is_summed_over_threads_and_directions(trace: MakeTrace) -> None:
+    opened = trace(
+        device=DEVICES,
+        kernel="process_id device_id start_ns end_ns name\n1 0 0 10 k\n1 0 90000 90010 k",
+        api_call="""
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         4              runtime 9000     30000  cudaMemcpyAsync
+            1          5         5              runtime 31000    52000  cudaMemcpyAsync
+            1          5         6              runtime 53000    79000  cudaMemcpy
+        """,
+        memcpy="""
+            process_id device_id correlation_id start_ns end_ns copy_kind src_kind dst_kind
+            1          0         4              9100     9110   HtoD      pageable device
+            1          0         5              31100    31110  DtoH      device   pageable
+            1          0         6              53100    53110  HtoD      pageable device
+        """,
+    )
+    assert_rows(
+        opened.query("finding_blocking_copies"), "culprit\n '3 of them, most by cudaMemcpyAsync'"
+    )
+    opened = trace(
+        device=DEVICES,
+        kernel="process_id device_id start_ns end_ns name\n1 0 0 10 k\n1 0 90000 90010 k",
+        api_call="""
+            process_id thread_id correlation_id domain  start_ns end_ns name
+            1          5         1              runtime 1000     1500   cudaStreamSynchronize
+            1          6         2              runtime 2000     2500   cudaStreamSynchronize
+            1          7         3              runtime 3000     3800   cudaDeviceSynchronize
+        """,
+    )
+    assert_rows(
+        opened.query("finding_synchronizing"), "culprit\n 'most of it in cudaStreamSynchronize'"
+    )
+
+
+def test_slow_executions_are_summed_over_shapes(trace: MakeTrace) -> None:
+    rows = "".join(
+        f"1 0 {at * 1000} {at * 1000 + (10 if at % 20 else slow)} {name} {grid}\n"
+        for name, grid, slow, first in (("a", 1, 70, 0), ("a", 2, 70, 20), ("b", 1, 90, 40))
+        for at in range(first, first + 20)
+    )
+    opened = trace(kernel=f"process_id device_id start_ns end_ns name grid_x\n{rows}")
+    assert_rows(
+        opened.query("finding_slow_executions"),
+        "saved_ns culprit\n 200 '3 names and shapes, most of it in a'",
+    )

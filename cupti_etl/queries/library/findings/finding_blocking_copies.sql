@@ -10,14 +10,15 @@
 WITH gaps AS (
     SELECT gpu, sum(waiting_ns + memory_ns) AS idle_ns FROM _gap_cause GROUP BY gpu
 ),
-blocking AS (
-    SELECT gpu, sum(least(saved_ns, idle_ns)) AS saved_ns, sum(calls) AS calls
+by_name AS (
+    SELECT gpu, api_name, sum(least(saved_ns, idle_ns)) AS saved_ns, sum(calls) AS calls
     FROM _memcpy_blocking
-    GROUP BY gpu
+    GROUP BY gpu, api_name
 ),
-most AS (
-    SELECT gpu, arg_min(api_name, (-least(saved_ns, idle_ns), api_name)) AS api_name
-    FROM _memcpy_blocking
+blocking AS (
+    SELECT gpu, sum(saved_ns) AS saved_ns, sum(calls) AS calls,
+           arg_min(api_name, (-saved_ns, api_name)) AS api_name
+    FROM by_name
     GROUP BY gpu
 )
 SELECT blocking.gpu,
@@ -27,5 +28,4 @@ SELECT blocking.gpu,
        concat(coalesce(nullif(calls, 1) || ' of them, most by ', 'one by '), api_name)
            AS culprit
 FROM blocking
-JOIN most ON most.gpu IS NOT DISTINCT FROM blocking.gpu
 LEFT JOIN gaps ON gaps.gpu = blocking.gpu

@@ -7,15 +7,18 @@
 -- finding: kernels have executions of more than twice their median (measured)
 -- advice: see what was around the slowest (kernel_worst): contention, clocks, different data
 -- shown: kernel_tail
-WITH tails AS (
+WITH shapes AS (
     SELECT name, unnest(slow_gpus) AS gpu, unnest(lost_ns) AS lost_ns
     FROM _kernel_shape AS shape
     ANTI JOIN (FROM kernel_rule WHERE category = 'communication') AS rule USING (mangled)
     -- As many as kernel_tail wants.
     WHERE calls >= 20 AND lost_ns IS NOT NULL
+),
+tails AS (
+    SELECT gpu, name, count(*) AS n, sum(lost_ns) AS lost_ns FROM shapes GROUP BY gpu, name
 )
 SELECT gpu, TRY_CAST(sum(lost_ns) AS BIGINT) AS saved_ns,
-       concat(CASE WHEN count(*) > 1 THEN concat(count(*), ' names and shapes, most of it ') END,
+       concat(CASE WHEN sum(n) > 1 THEN concat(sum(n), ' names and shapes, most of it ') END,
               'in ', arg_min(name, (-lost_ns, name))) AS culprit
 FROM tails
 GROUP BY gpu

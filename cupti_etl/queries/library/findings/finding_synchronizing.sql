@@ -13,12 +13,16 @@
 WITH gaps AS (
     SELECT gpu, TRY_CAST(sum(waiting_ns) AS BIGINT) AS waiting_ns FROM _gap_cause GROUP BY gpu
 ),
-calls AS (
-    SELECT gpu, arg_min({'name': name, 'range': longest_range}, (-gap_ns, name)) AS longest
+names AS (
+    SELECT gpu, name, sum(gap_ns) AS gap_ns,
+           arg_min({'name': name, 'range': longest_range}, (-gap_ns, longest_start_ns)) AS longest
     FROM sync_cost
     -- What frees while the GPU is idle is in no waiting_ns.
     WHERE reason <> 'frees'
-    GROUP BY gpu
+    GROUP BY gpu, name
+),
+calls AS (
+    SELECT gpu, arg_min(longest, (-gap_ns, name)) AS longest FROM names GROUP BY gpu
 )
 SELECT gaps.gpu, waiting_ns + coalesce(synchronized_ns, 0) AS saved_ns,
        'most of it in ' || nullif(concat_ws(' in ', longest.name, longest.range), '') AS culprit
