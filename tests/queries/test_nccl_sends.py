@@ -212,3 +212,15 @@ def test_waiting_for_ranks_that_are_not_in_the_trace_is_part_of_it(
     )
     (row,) = opened.query("finding_communication")
     assert row["culprit"] == "most of it AllReduce" + said + (" the trace included" if said else "")
+
+
+def test_waiting_for_ranks_that_were_not_chosen_is_part_of_it(trace: MakeTrace) -> None:
+    opened = trace(
+        process="process_id pid rank world_size\n1 10 0 2\n2 20 1 2",
+        kernel="process_id device_id start_ns end_ns name\n1 0 10 20 ncclDevKernel_AllReduce_Sum"
+        "\n2 1 15 20 ncclDevKernel_AllReduce_Sum",
+    )
+    said = {row["culprit"] for row in opened.query("finding_communication")}
+    assert said == {"most of it AllReduce"}
+    (row,) = opened.scope(rank=0).query("finding_communication")
+    assert row["culprit"] == "most of it AllReduce, waiting for ranks that were not chosen included"

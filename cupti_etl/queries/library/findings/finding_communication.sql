@@ -3,7 +3,7 @@
 -- computed: exposed_communication_ns of busy_breakdown, without what is known to be waiting for
 --   other ranks (_exposed_wait), which has findings of its own. The culprit is the collective
 --   operation with most exposed time on the GPU; it is said where it is not known how long it
---   waits, of sends and receives and for ranks that are not in the trace.
+--   waits, of sends and receives, and for ranks that are not in the trace or were not chosen.
 -- requires: _busy_interval
 -- finding: busy with nothing but communication (measured)
 -- advice: overlap it with compute: other streams, smaller buckets, later waits
@@ -19,6 +19,9 @@ SELECT busy.gpu, greatest(0, exposed_communication_ns - coalesce(wait_ns, 0)) AS
                    THEN ', waiting for its other end included'
                    WHEN EXISTS (FROM _rank_missing)
                    THEN ', waiting for ranks that are not in the trace included'
+                   WHEN (SELECT max(world_size) > count(DISTINCT rank) FROM process
+                         WHERE rank IS NOT NULL)
+                   THEN ', waiting for ranks that were not chosen included'
                    ELSE '' END AS culprit
 FROM busy_breakdown AS busy
 LEFT JOIN most USING (gpu)
