@@ -50,11 +50,8 @@ WITH found AS (
 ),
 -- When the next one after a time without records began says not how long a step took.
 recorded AS (
-    SELECT found.* REPLACE (
-               least(found.end_ns, seen.end_ns) AS end_ns,
-               CASE WHEN seen.end_ns < found.end_ns THEN until_ns ELSE host_end_ns END
-                   AS host_end_ns
-           )
+    SELECT found.* EXCLUDE (end_ns, host_end_ns), least(found.end_ns, seen.end_ns) AS end_ns,
+           CASE WHEN seen.end_ns < found.end_ns THEN until_ns ELSE host_end_ns END AS host_end_ns
     FROM found
     ASOF JOIN _gpu_span AS seen ON seen.gpu = found.gpu AND seen.start_ns <= found.start_ns
     WHERE seen.end_ns >= found.end_ns OR source = 'nvtx'
