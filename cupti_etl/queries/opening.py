@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.errors import TraceError, UsageError
-from cupti_etl.queries.tables import empty_table, table_view
+from cupti_etl.queries.tables import of_paths
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
-from cupti_etl.storage.sources import Folder, Source, globs, quoted, state, state_bytes
+from cupti_etl.storage import manifest
+from cupti_etl.storage.sources import Folder, Source, quoted, state, state_bytes
 
 if TYPE_CHECKING:
     import duckdb
@@ -20,6 +21,7 @@ _ONE_THREAD_BYTES = 2 << 20
 # On a machine with many processors, all of them would answer of 10 million kernels no sooner than
 # a few do, and each takes memory for what it reads.
 _FEW_THREADS, _THREAD_BYTES = 8, 8 << 20
+_LOOKED_THROUGH = 16
 
 
 def threads_of(paths: Sequence[Path]) -> Mapping[str, str]:
@@ -30,11 +32,11 @@ def threads_of(paths: Sequence[Path]) -> Mapping[str, str]:
     """
     processors = os.cpu_count() or 1
     total = 0
-    for path in paths:
-        # Of a thousand ranks not all are looked through.
+    # Of a thousand ranks not all are looked through.
+    for path in paths[:_LOOKED_THROUGH]:
         if not path.is_dir() or total >= processors * _THREAD_BYTES:
             return {}
-        total += state_bytes(state([Folder(path)]))
+        total += state_bytes(state([Folder(path)])) * max(1, len(paths) // _LOOKED_THROUGH)
     few = 1 if total < _ONE_THREAD_BYTES else max(_FEW_THREADS, total // _THREAD_BYTES)
     return {"threads": str(few)} if few < processors else {}
 
@@ -47,7 +49,7 @@ def check_version(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> 
         duckdb.Error: a part cannot be read.
     """
     folders = [source for source in sources if isinstance(source, Folder)]
-    patterns = [each for table in TABLES for each in globs(folders, table)]
+    patterns = [each for folder in folders for each in _filled(folder)]
     if not patterns:
         return
     newest = con.sql(
@@ -70,16 +72,30 @@ def in_order(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> tuple
         UsageError: a capture is in two of them.
         duckdb.Error: a part cannot be read.
     """
-    started: dict[Source, int] = {}
+    by_path = {str(source.path): source for source in sources}
+    started = dict.fromkeys(sources, 0)
     held: dict[int, Source] = {}
-    for source in sources:
-        rows = table_view((source,), "capture") or empty_table("capture")
-        found = con.sql(f"SELECT capture_id, start_ns FROM ({rows})").fetchall()
-        started[source] = max((start or 0 for _, start in found), default=0)
-        for capture_id, _ in found:
-            if held.setdefault(capture_id, source) is not source and capture_id is not None:
-                raise UsageError(
-                    f"{held[capture_id].path} and {source.path} hold the same capture",
-                    "every row would be there twice: give one of them",
-                )
+    rows = of_paths(sources, "capture")
+    found = con.sql(f"SELECT path, capture_id, start_ns FROM ({rows})").fetchall() if rows else ()
+    for path, capture_id, start_ns in found:
+        source = by_path[path]
+        started[source] = max(started[source], start_ns or 0)
+        if held.setdefault(capture_id, source) is not source and capture_id is not None:
+            raise UsageError(
+                f"{held[capture_id].path} and {source.path} hold the same capture",
+                "every row would be there twice: give one of them",
+            )
     return tuple(sorted(sources, key=lambda source: started[source]))
+
+
+def _filled(folder: Folder) -> Iterator[str]:
+    """Globs of the parts of those tables that the manifest does not say to have no row.
+
+    That is most tables: of a thousand ranks, their footers take longer than many an answer.
+    """
+    named = manifest.read(folder.path) or {}
+    for table in TABLES:
+        parts = named.get(table, {})
+        names = folder.names(table)
+        if not names or any(name not in parts or parts[name].rows for name in names):
+            yield from folder.globs(table)

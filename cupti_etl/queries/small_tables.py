@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 # Of all parts of a table, compressed: of as many bytes all columns are read in some milliseconds.
 MOST_BYTES = 256 << 10
+# Of many folders, where each part that is opened costs as much as some thousand rows of it, this
+# for each, up to some million rows.
+_FOLDER_BYTES, _FOLDERS_BYTES = 128 << 10, 16 << 20
+_MANY = 1 << 60
 
 
 def size(
@@ -34,7 +38,7 @@ def size(
         return table_bytes(name)
     if name in catalog and name != TABLE_ROWS:
         return sum(size(catalog, each, table_bytes, seen) for each in catalog[name].needs)
-    return MOST_BYTES + 1
+    return _MANY
 
 
 class SmallTables:
@@ -54,6 +58,12 @@ class SmallTables:
         """Say where the rows are; of files with tables of their own none is copied."""
         folders = tuple(each for each in sources if isinstance(each, Folder))
         self._folders = folders if len(folders) == len(sources) else ()
+
+    @property
+    def most_bytes(self) -> int:
+        """How large all parts may be, compressed, of a table or of all that a query reads."""
+        others = len(self._folders) - 1
+        return max(MOST_BYTES, min(others * _FOLDER_BYTES, _FOLDERS_BYTES))
 
     def parts(self, table: str) -> State:
         """The parts of a table as they are now; none where they are not all in folders."""
@@ -82,7 +92,7 @@ class SmallTables:
         self._read[table] = None, False
         if not select:
             return empty_table(table)
-        if not parts or (state_bytes(parts) > MOST_BYTES and not is_empty):
+        if not parts or (state_bytes(parts) > self.most_bytes and not is_empty):
             return select
         if is_empty:
             select, made = empty_table(table), [(0,)]
@@ -112,7 +122,7 @@ class SmallTables:
     def bytes(self, table: str) -> int:
         """How large the parts of a table in memory are; more than is few of one that is not."""
         parts = self._states.get(table)
-        return MOST_BYTES + 1 if parts is None else state_bytes(parts)
+        return _MANY if parts is None else state_bytes(parts)
 
     def stale(self, there: Mapping[str, State]) -> list[str]:
         """The tables in memory whose parts are no longer those that were read.

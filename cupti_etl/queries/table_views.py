@@ -50,6 +50,11 @@ class TableViews:
         """Those that have no row."""
         return self.without_parts | self._small.without_rows
 
+    @property
+    def most_bytes(self) -> int:
+        """How large the parts of few rows are, at most."""
+        return self._small.most_bytes
+
     def bytes(self, table: str) -> int:
         """How large the parts of a table in memory are; more than is few of one that is not."""
         return 0 if table in self.without_parts else self._small.bytes(table)

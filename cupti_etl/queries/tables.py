@@ -51,26 +51,30 @@ def table_view(sources: Sequence[Source], table: str) -> str:
     return _one_row_a_key(table, key, united) if numbered else ""
 
 
-def owners(sources: Sequence[Source]) -> Iterator[str]:
-    """SELECTs of the processes that paths know, by their rows of process and device.
+def of_paths(sources: Sequence[Source], table: str) -> str:
+    """A SELECT over the rows of a table with the ``path`` of each; "" if no source has it.
 
-    All folders are read at once, however many there are.
+    All folders are read at once, however many there are; columns are called as they always were.
     """
     folders = [each for each in sources if isinstance(each, Folder)]
+    selects = [
+        f"SELECT {quoted(each.path)} AS path, * FROM {each.database}.main.{identifier(table)}"
+        for each in sources
+        if isinstance(each, File) and table in each.names
+    ]
+    if patterns := globs(folders, table):
+        # PATH/TABLE/PART
+        path = r"regexp_replace(filename, '[/\\][^/\\]+[/\\][^/\\]+$', '')"
+        parts = _parts(patterns, "filename = true")
+        selects.append(f"SELECT {path} AS path, * EXCLUDE (filename) FROM {parts}")
+    return _with_all_columns(table, "\nUNION ALL BY NAME\n".join(selects))
+
+
+def owners(sources: Sequence[Source]) -> Iterator[str]:
+    """SELECTs of the processes that paths know, by their rows of process and device."""
     for table in ("process", "device"):
-        selects = [
-            f"SELECT {quoted(each.path)} AS path, process_id FROM {each.database}.main.{table}"
-            for each in sources
-            if isinstance(each, File) and table in each.names
-        ]
-        if patterns := globs(folders, table):
-            # PATH/TABLE/PART
-            path = r"regexp_replace(filename, '[/\\][^/\\]+[/\\][^/\\]+$', '')"
-            parts = _parts(patterns, "filename = true")
-            selects.append(f"SELECT {path} AS path, process_id FROM {parts}")
-        if selects:
-            united = " UNION ALL ".join(selects)
-            yield f"SELECT DISTINCT * FROM ({united}) WHERE process_id IS NOT NULL"
+        if rows := of_paths(sources, table):
+            yield f"SELECT DISTINCT path, process_id FROM ({rows}) WHERE process_id IS NOT NULL"
 
 
 def _rows(sources: Sequence[Source], table: str) -> str:

@@ -341,7 +341,7 @@ class Views:
         import duckdb
 
         size = small_tables.size(self._catalog, query.name, self._table_bytes)
-        if query.parameters or size > small_tables.MOST_BYTES:
+        if query.parameters or size > self._tables.most_bytes:
             return False
         try:
             self._note(self._materialized.make(con, query))

@@ -50,16 +50,19 @@ class Folder:
         return {
             entry.name
             for entry in _entries(self.path)
-            if NAME.match(entry.name) and next(self.parts(entry.name), None)
+            if NAME.match(entry.name) and self.names(entry.name)
         }
+
+    def names(self, table: str) -> Sequence[str]:
+        """What the parts of a table that are read are called."""
+        chosen = self.only.get(table)
+        if chosen is None:
+            chosen = [entry.name for entry in part_files(self.path / table)]
+        return chosen
 
     def parts(self, table: str) -> Iterator[Path]:
         """The parts of a table that are read."""
-        home = self.path / table
-        chosen = self.only.get(table)
-        if chosen is None:
-            chosen = [entry.name for entry in part_files(home)]
-        return map(home.joinpath, chosen)
+        return map((self.path / table).joinpath, self.names(table))
 
     def globs(self, table: str) -> list[str]:
         """The glob of a table's parts, if it has any."""
@@ -68,7 +71,7 @@ class Folder:
         if table in self.only:
             return list(map(as_glob, self.parts(table)))
         # Where a folder cannot be exchanged in one step it is aside for a moment.
-        if next(self.parts(table), None) or (self.path / f".{table}.aside").is_dir():
+        if self.names(table) or (self.path / f".{table}.aside").is_dir():
             return [f"{as_glob(self.path / table)}/{PARTS}"]
         return []
 
@@ -285,21 +288,22 @@ def check_folder(path: Path, folder: Path) -> None:
     if not any(Folder(folder).globs(table) for table in TABLES):
         raise TraceError(f"{path} is not a trace: it holds no {PARTS} of any table", _GIVE)
     for entry in _entries(folder):
-        if entry.name in TABLES and entry.is_dir():
+        if not entry.is_dir():
+            continue
+        if entry.name in TABLES:
             check_readable(path / entry.name)
-    for part in all_part_files(folder):
-        _check_part(folder, Path(part.path))
+        for part in part_files(entry.path):
+            _check_part(folder, part, is_linked=entry.is_symlink())
 
 
-def _check_part(folder: Path, part: Path) -> None:
+def _check_part(folder: Path, entry: os.DirEntry[str], *, is_linked: bool) -> None:
     """See that a part is a file of the trace: a folder that was sent can hold anything."""
+    part = entry.path
     try:
         # Of each part this is asked, and nearly none is a link.
-        if part.is_symlink() or part.parent.is_symlink():
-            is_inside = part.resolve().is_relative_to(folder.resolve())
-        else:
-            is_inside = True
-        is_file = stat.S_ISREG(part.stat().st_mode)
+        is_link = is_linked or entry.is_symlink()
+        is_inside = not is_link or Path(part).resolve().is_relative_to(folder.resolve())
+        is_file = stat.S_ISREG(entry.stat().st_mode)
     except FileNotFoundError:  # exchanged meanwhile; a link that leads nowhere is found by DuckDB
         return
     except (OSError, RuntimeError) as error:  # no permission, a link to itself
@@ -308,7 +312,7 @@ def _check_part(folder: Path, part: Path) -> None:
         raise TraceError(f"{part} is not a file", _MOVE)
     if not is_inside:
         raise TraceError(
-            f"{part} is a link to what is not in the trace: {part.resolve()}",
+            f"{part} is a link to what is not in the trace: {Path(part).resolve()}",
             "put a copy of the file in its place, or move it away",
         )
 

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ import cupti_etl
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.plausible import plausible_tables
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES, arrow_schema
+from cupti_etl.storage import manifest
 from cupti_etl.storage.exchange import exchange
 
 ONE = "start_ns end_ns name\n 0 10 a"
@@ -79,6 +81,22 @@ def test_a_trace_of_a_newer_layout(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match=r"memset/part-000001\.parquet has table layout 2") as why:
         cupti_etl.open(path)
     assert "newer" in why.value.hint
+
+
+@pytest.mark.parametrize("rows", [1, 0])
+def test_parts_that_hold_nothing_are_not_looked_into(tmp_path: Path, rows: int) -> None:
+    """By the manifest: most tables of a thousand ranks are empty."""
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    part = path / "kernel/part-000000.parquet"
+    newer = {"cupti_etl.schema_version": str(SCHEMA_VERSION + 1)}
+    write_part(part, as_table("kernel", ONE).replace_schema_metadata(newer))
+    entry = manifest.Entry(rows, part.stat().st_size, manifest.checksum(part))
+    (path / manifest.NAME).write_bytes(manifest.as_json({"kernel": {part.name: entry}}))
+    with pytest.raises(TraceError) if rows else nullcontext():
+        cupti_etl.open(path).close()
+    write_part(path / "kernel/part-000001.parquet", as_table("kernel", ONE))
+    with pytest.raises(TraceError, match="table layout"):
+        cupti_etl.open(path)
 
 
 def test_an_older_trace_lacks_tables_and_columns(tmp_path: Path) -> None:

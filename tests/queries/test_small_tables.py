@@ -49,6 +49,19 @@ def test_a_larger_table_is_not(trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
     assert in_memory(opened) == []
 
 
+@pytest.mark.parametrize(("folder_bytes", "there"), [(128 << 10, ["_small_kernel"]), (100, [])])
+def test_it_is_of_many_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder_bytes: int, there: list[str]
+) -> None:
+    """To open the parts of all, each time that a statement names the table, takes longer."""
+    monkeypatch.setattr(small_tables, "MOST_BYTES", 0)
+    monkeypatch.setattr(small_tables, "_FOLDER_BYTES", folder_bytes)
+    paths = [write_trace(tmp_path / f"run{number}", kernel=ONE) for number in range(3)]
+    with cupti_etl.open(*paths) as opened:
+        assert_rows(opened.sql(NAMES), "name\n a\n a\n a")
+        assert in_memory(opened) == there
+
+
 def test_a_table_without_a_row_is_not_read(trace: MakeTrace) -> None:
     opened = trace(kernel=ONE, memcpy="")
     assert_rows(
