@@ -32,7 +32,7 @@ from cupti_etl.queries.runner import call, check_values, connect, connect_to
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.tables import found_tables
 from cupti_etl.queries.views import Views
-from cupti_etl.storage.sources import Folder, Given, Source, expand, identifier, open_sources, state
+from cupti_etl.storage.sources import Folder, Given, Source, expand, identifier, open_sources
 
 if TYPE_CHECKING:
     from cupti_etl.queries.names import QueryName
@@ -249,7 +249,7 @@ class Trace:
 
         It is not to be closed; what is created in it is there for the others.
         """
-        return self._parts.lease(scope, state(self._sources), self.part)
+        return self._parts.lease(scope, self._connection.views.look(), self.part)
 
     @property
     def is_imported(self) -> bool:

@@ -68,7 +68,8 @@ def command(
 def _index(out: Path) -> None:
     """Compute what queries share, of a large trace."""
     from cupti_etl.queries.materialize import LARGE_BYTES
-    from cupti_etl.storage.sources import Folder, state, state_bytes
+    from cupti_etl.storage.sources import Folder
+    from cupti_etl.storage.state import state, state_bytes
 
     if state_bytes(state([Folder(out)])) >= LARGE_BYTES:
         from cupti_etl.api import open as open_trace

@@ -134,6 +134,7 @@ class Connection:
                 if attempt == _ATTEMPTS or not self._may_pass(error):
                     raise self.failure(error) from error
                 time.sleep(_PAUSE_S * attempt)
+                self.views.look.again()
         raise AssertionError("unreachable")
 
     def _may_pass(self, error: Exception) -> bool:

@@ -29,7 +29,8 @@ from cupti_etl.queries.header import Query
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
 from cupti_etl.storage.bucket import Url
-from cupti_etl.storage.sources import Folder, Source, State, state_bytes
+from cupti_etl.storage.sources import Folder, Source
+from cupti_etl.storage.state import State, state_bytes
 
 if TYPE_CHECKING:
     import duckdb

@@ -11,7 +11,8 @@ from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries.tables import of_paths
 from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.storage import manifest
-from cupti_etl.storage.sources import Folder, Source, quoted, state, state_bytes
+from cupti_etl.storage.sources import Folder, Source, quoted
+from cupti_etl.storage.state import state, state_bytes
 
 if TYPE_CHECKING:
     import duckdb

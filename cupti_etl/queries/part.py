@@ -14,7 +14,8 @@ from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Operator, Operators
 from cupti_etl.queries.scope import WHOLE, Choice, reads_whole
 from cupti_etl.queries.views import Views
-from cupti_etl.storage.sources import State, identifier, state
+from cupti_etl.storage.sources import Source, identifier
+from cupti_etl.storage.state import State
 
 if TYPE_CHECKING:
     import duckdb
@@ -53,6 +54,11 @@ class PartViews(Views):
         # The renewals of the whole that this has followed.
         self._seen = whole.renewals
         self._database = f"part_{next(_NUMBERS)}"
+
+    def open(self, sources: Sequence[Source]) -> None:
+        """Say where the rows are, which is looked at for the whole."""
+        super().open(sources)
+        self.look = self._whole.look
 
     def stop(self) -> None:
         """Stop what is being made, here and of the whole, from another thread."""
@@ -93,7 +99,7 @@ class PartViews(Views):
         return super().bind(con, action)
 
     def _refresh(self, con: duckdb.DuckDBPyConnection, now: State | None = None) -> None:
-        now = state(self._sources) if now is None else now
+        now = self.look() if now is None else now
         super()._refresh(con, now)
         self._whole._refresh(con, now)
         if self._seen != self._whole.renewals:

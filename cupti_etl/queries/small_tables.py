@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from cupti_etl.queries.catalog import TABLE_ROWS, Catalog
 from cupti_etl.queries.tables import empty_table
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.sources import Folder, Source, State, identifier, state_bytes, state_of
+from cupti_etl.storage.sources import Folder, Source, identifier
+from cupti_etl.storage.state import State, state_bytes, state_of
 
 if TYPE_CHECKING:
     import duckdb

@@ -9,7 +9,8 @@ from cupti_etl.queries.plausible import plausible_tables
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.small_tables import SmallTables
 from cupti_etl.queries.tables import check_types, create_table_view
-from cupti_etl.storage.sources import Folder, Source, State
+from cupti_etl.storage.sources import Folder, Source
+from cupti_etl.storage.state import State
 
 if TYPE_CHECKING:
     import duckdb

@@ -27,7 +27,8 @@ from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.table_views import TableViews
 from cupti_etl.queries.tables import table_rows
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.sources import Folder, Source, State, by_table, identifier, state
+from cupti_etl.storage.sources import Folder, Source, identifier
+from cupti_etl.storage.state import Look, State, by_table
 
 if TYPE_CHECKING:
     import duckdb
@@ -61,6 +62,8 @@ class Views:
         self._tables = TableViews(choice)
         self._table_lock = threading.Lock()
         self._sources: tuple[Source, ...] = ()
+        # The parts as they are now.
+        self.look = Look(())
         self._folders: tuple[Folder, ...] = ()
         # Queries without a row, as their headers say of what is not there: nowhere in the trace, as
         # workers, and parts, may be told of what others have.
@@ -80,7 +83,7 @@ class Views:
 
     def open(self, sources: Sequence[Source]) -> None:
         """Say where the rows are, before anything is asked."""
-        self._sources = tuple(sources)
+        self._sources, self.look = tuple(sources), Look(sources)
         self._folders = tuple(each for each in sources if isinstance(each, Folder))
         self._state, self._parts = (), {}
         self._names.open(self._sources)
@@ -202,11 +205,11 @@ class Views:
         Args:
             now: the parts, if somebody has looked.
         """
-        now = state(self._sources) if now is None else now
+        now = self.look() if now is None else now
         if not self._is_out_of_date(now):
             return
         with self._making.alone(con) as beside:
-            now = state(self._sources)  # who waited has seen older ones
+            now = self.look()  # who waited has seen older ones
             if now != self._state:
                 self._state, self._parts = now, by_table(now, self._folders)
                 self._forget_unanswerable(beside)

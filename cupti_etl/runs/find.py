@@ -11,13 +11,8 @@ from pathlib import Path
 from cupti_etl.errors import TraceError
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage.bucket import Url, look
-from cupti_etl.storage.sources import (
-    all_part_files,
-    is_of_host,
-    part_files,
-    state_bytes,
-    state_of,
-)
+from cupti_etl.storage.sources import all_part_files, is_of_host, part_files
+from cupti_etl.storage.state import state_bytes, state_of
 
 # Folders of a trace, below which there is no other; a capture's table is in each of them.
 _DEEPEST = 6

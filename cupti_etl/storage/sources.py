@@ -96,8 +96,6 @@ class File:
 
 Source = Folder | File
 Given = str | os.PathLike[str]
-# Where the rows of a trace come from: files with their sizes and times.
-State = tuple[tuple[str, int, int], ...]
 
 
 def part_files(folder: str | Path) -> list[os.DirEntry[str]]:
@@ -110,41 +108,6 @@ def all_part_files(path: Path) -> Iterator[os.DirEntry[str]]:
     for entry in _entries(path):
         if entry.is_dir():
             yield from part_files(entry.path)
-
-
-def state(sources: Iterable[Source]) -> State:
-    """The files that the rows of a trace come from, as they are now."""
-    found: list[Path | os.DirEntry[str]] = []
-    for source in sources:
-        found += [source.path] if isinstance(source, File) else all_part_files(source.path)
-    return state_of(found)
-
-
-def state_of(files: Iterable[Path | os.DirEntry[str]]) -> State:
-    """The same of some files."""
-    found = []
-    for file in files:
-        with contextlib.suppress(FileNotFoundError):
-            about = file.stat()
-            found.append((os.fspath(file), about.st_size, about.st_mtime_ns))
-    return tuple(sorted(found))
-
-
-def state_bytes(now: State) -> int:
-    """How large these files are together."""
-    return sum(size for _, size, _ in now)
-
-
-def by_table(now: State, folders: Iterable[Folder]) -> dict[str, State]:
-    """The parts of each table that are read."""
-    only = {os.fspath(folder.path): folder.only for folder in folders}
-    found: dict[str, list[tuple[str, int, int]]] = {}
-    for part in now:
-        home, name = os.path.split(part[0])
-        folder, table = os.path.split(home)
-        if folder in only and name in only[folder].get(table, (name,)):
-            found.setdefault(table, []).append(part)
-    return {table: tuple(parts) for table, parts in found.items()}
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:
