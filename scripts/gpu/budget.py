@@ -223,7 +223,7 @@ class Cases:
 
 def main() -> None:
     """Run all cases and write the report."""
-    parser = arguments(__doc__, "launch_loop")
+    parser = arguments(__doc__, "--launch-loop")
     parser.add_argument("--no-parts", action="store_true", help="leave out what single kinds cost")
     parser.add_argument("--seconds", type=float, default=40)
     parser.add_argument("--percent", type=float, nargs="*", default=(1.0, AMPLE))

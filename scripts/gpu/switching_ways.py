@@ -130,7 +130,7 @@ class Client:
 
 def main() -> None:
     """Run all and write the report."""
-    parser = arguments(__doc__, "launch_loop")
+    parser = arguments(__doc__, "--launch-loop")
     parser.add_argument("--seconds", type=float, default=12)
     parser.add_argument("--at-once", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=8)
