@@ -36,7 +36,7 @@
 --   records_per_s DOUBLE [records/s]: records divided by span_ns.
 --   overhead_ns BIGINT [ns]: Time that the kind of overhead took, summed.
 --   overhead_pct DOUBLE [%]: overhead_ns as a share of the time from the first record to the last
---     of all tables.
+--     of all tables; over 100 where several threads had it at once.
 --   detail VARCHAR: State of the process, the cause of the loss, or the category of what was not
 --     kept and why, in words.
 WITH extent AS (
