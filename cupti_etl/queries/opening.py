@@ -34,10 +34,12 @@ def threads_of(paths: Sequence[Path]) -> Mapping[str, str]:
     processors = os.cpu_count() or 1
     total = 0
     # Of a thousand ranks not all are looked through.
-    for path in paths[:_LOOKED_THROUGH]:
+    looked_at = paths[:_LOOKED_THROUGH]
+    for path in looked_at:
         if not path.is_dir() or total >= processors * _THREAD_BYTES:
             return {}
-        total += state_bytes(state([Folder(path)])) * max(1, len(paths) // _LOOKED_THROUGH)
+        total += state_bytes(state([Folder(path)]))
+    total = total * len(paths) // len(looked_at)
     few = 1 if total < _ONE_THREAD_BYTES else max(_FEW_THREADS, total // _THREAD_BYTES)
     return {"threads": str(few)} if few < processors else {}
 

@@ -22,6 +22,9 @@ _EXTENT = ("table_name", "is_activity", "is_recorded", "has_key", "rows", "start
 _RECORDED = {"pm_sample", *(kind.table for kind in KINDS)}
 # Which source a row is from; later captures have larger numbers.
 _SOURCE = "_source"
+# Which part it is from, and so which folder: PATH/TABLE/PART.
+_WITH_FILE = "filename = true"
+_PATH_OF_FILE = r", regexp_replace(filename, '[/\\][^/\\]+[/\\][^/\\]+$', '') AS path"
 # What each collector counted for itself, where one process was seen by several.
 _ADDED = {"process": ("stored",)}
 
@@ -54,20 +57,9 @@ def table_view(sources: Sequence[Source], table: str) -> str:
 def of_paths(sources: Sequence[Source], table: str) -> str:
     """A SELECT over the rows of a table with the ``path`` of each; "" if no source has it.
 
-    All folders are read at once, however many there are; columns are called as they always were.
+    All folders are read at once, however many there are.
     """
-    folders = [each for each in sources if isinstance(each, Folder)]
-    selects = [
-        f"SELECT {quoted(each.path)} AS path, * FROM {each.database}.main.{identifier(table)}"
-        for each in sources
-        if isinstance(each, File) and table in each.names
-    ]
-    if patterns := globs(folders, table):
-        # PATH/TABLE/PART
-        path = r"regexp_replace(filename, '[/\\][^/\\]+[/\\][^/\\]+$', '')"
-        parts = _parts(patterns, "filename = true")
-        selects.append(f"SELECT {path} AS path, * EXCLUDE (filename) FROM {parts}")
-    return _with_all_columns(table, "\nUNION ALL BY NAME\n".join(selects))
+    return _with_all_columns(table, _rows(sources, table, with_path=True))
 
 
 def owners(sources: Sequence[Source]) -> Iterator[str]:
@@ -77,14 +69,20 @@ def owners(sources: Sequence[Source]) -> Iterator[str]:
             yield f"SELECT DISTINCT path, process_id FROM ({rows}) WHERE process_id IS NOT NULL"
 
 
-def _rows(sources: Sequence[Source], table: str) -> str:
+def _rows(sources: Sequence[Source], table: str, *, with_path: bool = False) -> str:
     """A SELECT over the rows as the sources have them; "" if there are none."""
     folders = [each for each in sources if isinstance(each, Folder)]
+    options, path = ((_WITH_FILE,), _PATH_OF_FILE) if with_path else ((), "")
     selects = [
-        _renamed(_parts(patterns), names) for names, patterns in renames.files(folders, table)
+        _renamed(_parts(patterns, *options), names, path)
+        for names, patterns in renames.files(folders, table)
     ]
     selects += [
-        _renamed(f"{each.database}.main.{identifier(table)}", each.renamed.get(table, {}))
+        _renamed(
+            f"{each.database}.main.{identifier(table)}",
+            each.renamed.get(table, {}),
+            f", {quoted(each.path)} AS path" if with_path else "",
+        )
         for each in sources
         if isinstance(each, File) and table in each.names
     ]
@@ -97,10 +95,10 @@ def _parts(patterns: Sequence[str], *more: str) -> str:
     return f"read_parquet([{', '.join(map(quoted, patterns))}], {options})"
 
 
-def _renamed(rows: str, names: Mapping[str, str]) -> str:
+def _renamed(rows: str, names: Mapping[str, str], more: str = "") -> str:
     """The rows under the present names of their columns, so that filters reach what holds them."""
     pairs = ", ".join(f"{identifier(was)} AS {identifier(now)}" for was, now in names.items())
-    return f"SELECT * {f'RENAME ({pairs}) ' if pairs else ''}FROM {rows}"
+    return f"SELECT *{f' RENAME ({pairs})' if pairs else ''}{more} FROM {rows}"
 
 
 def _with_all_columns(table: str, rows: str) -> str:
