@@ -18,11 +18,12 @@
 --   function VARCHAR: AllReduce, AllGather, ReduceScatter, Send and so on.
 --   peer, datatype, count, size_bytes, algorithm, protocol, channels, call_start_ns of nccl_event
 --   correlation_id BIGINT: The launch.
+--   device_id INTEGER: CUDA ordinal of the device in its process.
 --   name VARCHAR: Mangled name of the kernel.
 --   start_ns BIGINT [epoch ns]: When the kernel began.
 --   end_ns BIGINT [epoch ns]: When it ended.
 WITH launches AS (
-    SELECT process_id, thread_id, correlation_id, name, api_start_ns, start_ns, end_ns
+    SELECT process_id, thread_id, correlation_id, device_id, name, api_start_ns, start_ns, end_ns
     FROM launch_to_gpu
     WHERE category = 'communication'
 ),
@@ -46,7 +47,7 @@ found AS (
 )
 SELECT event.process_id, event_id, event.group_id, communicator, rank, ranks, sequence,
        "function", peer, datatype, count, size_bytes, algorithm, protocol, channels, call_start_ns,
-       correlation_id, found.name, found.start_ns, found.end_ns
+       correlation_id, device_id, found.name, found.start_ns, found.end_ns
 FROM nccl_event AS event
 JOIN found ON found.process_id = event.process_id AND found.group_id = event.group_id;
 

@@ -1,4 +1,4 @@
--- Channels of NCCL's operations as they were told, each with the clock of its kernel.
+-- Channels of NCCL's operations as they were told, each with its kernel and the clock.
 --
 -- computed: The kernel is that of the operation (_nccl_kernel), the clock that by which the GPU's
 --   timer is read beside it (_nccl_gpu_clock).
@@ -13,16 +13,16 @@
 --   communicator BIGINT: Id of the communicator.
 --   rank, function of _nccl_kernel
 --   channel INTEGER: Number of the channel.
---   gpu_start BIGINT [ns]: When it began, by the GPU's timer.
---   gpu_end BIGINT [ns]: When it ended, by the GPU's timer.
+--   gpu_start BIGINT [ns]: When it is told to have begun, by the GPU's timer.
+--   gpu_end BIGINT [ns]: When it is told to have ended, by the GPU's timer.
 --   ahead_ns BIGINT [ns]: How far the clock of kernels is ahead of the GPU's timer.
 --   earliest_ns BIGINT [epoch ns]: What is before cannot be of this kernel.
 --   latest_ns BIGINT [epoch ns]: What is after cannot be of it; the largest number if the kernel
 --     has no end.
 SELECT told.process_id, told.event_id AS channel_id, kernel.event_id, kernel.correlation_id,
        told.communicator, told.rank, kernel."function", told.channel, told.gpu_start, told.gpu_end,
-       clock.ahead_ns, clock.earliest_ns,
-       coalesce(clock.latest_ns, 9223372036854775807) AS latest_ns
+       clock.ahead_ns, kernel.start_ns - 2000 AS earliest_ns,
+       coalesce(kernel.end_ns + 20000, 9223372036854775807) AS latest_ns
 FROM nccl_event AS told
 JOIN _nccl_kernel AS kernel
     ON kernel.process_id = told.process_id
