@@ -289,15 +289,16 @@ def test_an_interpreter_that_a_program_loads_for_itself(
     capturer: Capturer, tmp_path: Path, version: str
 ) -> None:
     """It comes after CUDA was initialised, and goes before the program's end."""
-    library = shared_library(interpreters().get(version, sys.executable))
-    if version not in interpreters() or library is None:
+    found = shared_library(interpreters().get(version, sys.executable))
+    if version not in interpreters() or found is None:
         pytest.skip(f"no library of Python {version} here")
+    library, home = found
     source, embedding = tmp_path / "embedding.c", tmp_path / "embedding"
     source.write_text(EMBEDDING)
     subprocess.run(["cc", "-w", "-o", embedding, source, "-ldl"], check=True)
-    home = f"PYTHONHOME={library.parents[1]}"
     options = [*STACKS, "--flush-ms", "10"]
-    capture = capturer.run(CUPTI_13, options, command=["env", home, str(embedding), str(library)])
+    command = ["env", f"PYTHONHOME={home}", str(embedding), str(library)]
+    capture = capturer.run(CUPTI_13, options, command=command)
     assert capture.status == 0, capture.stderr
     first, *inside, last = read(capture)
     # Python is looked for at each flush.

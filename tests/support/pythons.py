@@ -61,10 +61,11 @@ def program(python: str, text: str) -> list[str]:
     return [python, "-X", "utf8", "-c", _PRELUDE + text + _EPILOGUE]
 
 
-def shared_library(python: str) -> Path | None:
-    """The interpreter as a library, if it is one."""
-    code = "import sysconfig; print(sysconfig.get_config_vars('LIBDIR', 'INSTSONAME'))"
+def shared_library(python: str) -> tuple[Path, str] | None:
+    """The interpreter as a library, and its PYTHONHOME, if it is one."""
+    names = "'LIBDIR', 'INSTSONAME', 'installed_base'"
+    code = f"import sysconfig; print(sysconfig.get_config_vars({names}))"
     done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
-    folder, name = ast.literal_eval(done.stdout)
+    folder, name, home = ast.literal_eval(done.stdout)
     path = Path(folder or "", name or "")
-    return path if path.suffix != ".a" and path.is_file() else None
+    return (path, home) if path.suffix != ".a" and path.is_file() else None
