@@ -38,4 +38,4 @@ def test_what_has_no_headers_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_version_is_named_to_the_user() -> None:
-    assert '#define ETL_PYTHONS "3.11, 3.12, 3.13 and 3.14"' in pythons_inc()
+    assert '#define ETL_PYTHONS "3.11, 3.12, 3.13, 3.14 and 3.15"' in pythons_inc()

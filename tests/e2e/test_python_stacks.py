@@ -162,7 +162,7 @@ def test_an_interpreter_that_is_not_known_is_refused_with_a_sentence(capturer: C
     assert capture.count("python_stack") == 0
     (process,) = capture.rows("process")
     assert process["detail"] == (
-        "Python stacks are read of CPython 3.11, 3.12, 3.13 and 3.14 as it is released, "
+        "Python stacks are read of CPython 3.11, 3.12, 3.13, 3.14 and 3.15 as it is released, "
         "not of this one (before 3.11)"
     )
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.13t")
+VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.15", "3.13t")
 _VERSION = "import sys; print('%d.%d' % sys.version_info[:2] + sys.abiflags)"
 # Before what a test adds: ``launch`` makes a call and logs the stack that it is made from, the
 # innermost frame first, as the interpreter itself tells it.
