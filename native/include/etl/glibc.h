@@ -9,6 +9,12 @@
 
 #include <features.h>
 
+/* From 2.38 on, strtoll() and sscanf() have other names, which read 0b1 as well. */
+#undef __GLIBC_USE_C2X_STRTOL
+#define __GLIBC_USE_C2X_STRTOL 0
+#undef __GLIBC_USE_C23_STRTOL
+#define __GLIBC_USE_C23_STRTOL 0
+
 #if defined(__GLIBC__) && defined(__x86_64__)
 #define ETL_OLD(function, version) \
 	__asm__(".symver " #function ", " #function "@GLIBC_" version)
