@@ -177,7 +177,7 @@ def free(count):
 
 def test_no_descriptor_is_left(capturer: Capturer) -> None:
     """It speaks to the collector from a table of descriptors that is not the program's."""
-    capture = capturer.run(command=script(f"{FILL}cuda(); launch(3); free(60)"))
+    capture = capturer.run(command=script(f"{FILL}cuda(); launch(3); free(50)"))
     (detail,) = not_traced(capture)
     assert "memfd_create: Too many open files" in detail
     assert capture.count("kernel") == 0
@@ -185,7 +185,7 @@ def test_no_descriptor_is_left(capturer: Capturer) -> None:
 
 def test_one_descriptor_is_left(capturer: Capturer) -> None:
     """Enough for the memory; the hello waits until there is one for a socket."""
-    text = f"{FILL}free(1); cuda(); launch(3); free(60); launch(4)"
+    text = f"{FILL}free(1); cuda(); launch(3); free(50); launch(4)"
     capture = capturer.run(options=["--flush-ms", "20"], command=script(text))
     assert not_traced(capture) == []
     assert capture.status == 0, capture.stderr
