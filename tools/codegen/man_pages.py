@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 
@@ -42,7 +43,8 @@ def _page(
     usage = " ".join(command.collect_usage_pieces(context))
     yield from (".SH SYNOPSIS", f".B {_text(context.command_path)}", _line(usage))
     yield ".SH DESCRIPTION"
-    yield from _paragraphs(command.help or "")
+    # Docstrings are indented before Python 3.13.
+    yield from _paragraphs(inspect.cleandoc(command.help or ""))
     sections: dict[str, list[tuple[str, str]]] = {}
     for param in command.get_params(context):
         record = param.get_help_record(context) if isinstance(param, click.Option) else None
