@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.at_once import at_once
-from cupti_etl.analysis.notes import why_empty
+from cupti_etl.analysis.notes import options_of, why_empty
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query, Saving
@@ -205,7 +205,9 @@ def _found(
     for query, saving in savings:
         answer = answers[query.name]
         rows = [row for row in answer if row["saved_ns"] and row["saved_ns"] >= _SMALLEST * span]
-        yield from _merged(query, saving, _named(rows, trace), span, trace.options)
+        is_steady = library()[saving.shown].scope == "steady"
+        options = options_of(trace, is_steady=is_steady) if rows else ""
+        yield from _merged(query, saving, _named(rows, trace), span, options)
 
 
 def _ask(

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.engines.engine import DUCKDB
+from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query
 from cupti_etl.render.table import Passed
@@ -103,6 +104,23 @@ def hidden(trace: Trace, query: Query, given: Mapping[str, Any]) -> str:
                 f" --param {field.name}=0 shows them."
             )
     return ""
+
+
+def options_of(trace: Trace, *, is_steady: bool) -> str:
+    """The options with which a command asks this part of a trace.
+
+    Args:
+        trace: the part.
+        is_steady: whether the command asks the steady state unless it is told not to.
+    """
+    choice = trace.choice
+    if not is_steady or (choice and (choice.windows or "--steps" in choice.options)):
+        return trace.options
+    try:
+        has_steady_state = trace.has_steady_state
+    except EtlError:  # what needs the steps says so
+        has_steady_state = False
+    return f"{trace.options} --steps all" if has_steady_state else trace.options
 
 
 def losses(trace: Trace) -> str:

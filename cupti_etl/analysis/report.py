@@ -17,6 +17,7 @@ from cupti_etl.analysis.notes import (
     guessed,
     lacking,
     losses,
+    options_of,
     outside,
     why_empty,
 )
@@ -63,8 +64,9 @@ class Asked:
     sort: str = ""
     none: str = "nothing of the kind was found."
 
-    def command(self, options: str) -> str:
+    def command(self, trace: Trace) -> str:
         """What shows all of it."""
+        options = options_of(trace, is_steady=library()[self.query].scope == "steady")
         params = "".join(f" --param {name}={value}" for name, value in self.params.items())
         where = f" --where {_quoted(self.where)}" if self.where else ""
         sort = f" --sort {self.sort}" if self.sort else ""
@@ -337,13 +339,13 @@ def _answer(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | Non
         return _section(trace.whole if asked.query == "capture_health" else trace, asked, known)
     except EtlError as error:
         query, why = library()[asked.query], f"it failed: {error.message}"
-        command = asked.command(trace.options)
+        command = asked.command(trace)
         return Section(asked.title, query, command, None, [], why, error=error.message)
 
 
 def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | None:
     query = library()[asked.query]
-    command = asked.command(trace.options)
+    command = asked.command(trace)
 
     def without_rows(reason: str) -> Section | None:
         # These are recorded on demand, or by one framework alone: nothing is said without.

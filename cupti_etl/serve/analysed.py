@@ -9,6 +9,7 @@ from pathlib import Path
 
 from cupti_etl.analysis.diff import comparable, diff_as_given
 from cupti_etl.analysis.findings import find, none
+from cupti_etl.analysis.notes import options_of
 from cupti_etl.api import Trace
 from cupti_etl.api import open as open_trace
 from cupti_etl.errors import UsageError
@@ -54,7 +55,7 @@ def findings_rows(whole: Trace, asked: Asked, running: Running) -> Iterator[Answ
         rows = [{**vars(each), "finding": each.text} for each in find(session)]
         found = pa.table({name: [row[name] for row in rows] for name in _FINDINGS})
         names = shlex.join(path.name for path in whole.paths)
-        command = f"cupti-etl report {names}{part.options}"
+        command = f"cupti-etl report {names}{options_of(part, is_steady=True)}"
         form = InMemory(found, _FINDINGS_FORM)
         said = [none(session)]
         yield Answered(

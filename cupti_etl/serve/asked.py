@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 
-from cupti_etl.analysis.notes import notes
+from cupti_etl.analysis.notes import notes, options_of
 from cupti_etl.api import Trace
 from cupti_etl.errors import UsageError, did_you_mean
 from cupti_etl.queries.catalog import library
@@ -110,7 +110,8 @@ def rows_of(whole: Trace, name: str, asked: Asked, running: Running) -> Iterator
     query = None if is_table else _query(name, whole.tables)
     scope = asked.scope
     told: Callable[[bool], Iterable[str]] = lambda is_empty: ()  # noqa: E731
-    if query and query.scope == "steady":
+    is_steady = query is not None and query.scope == "steady"
+    if is_steady:
         scope = whole.usual(scope)
     with part_of(whole, scope) as part, running.session(part) as session:
         if query:
@@ -123,7 +124,8 @@ def rows_of(whole: Trace, name: str, asked: Asked, running: Running) -> Iterator
         words = [
             word for key, value in asked.params.items() for word in ("--param", f"{key}={value}")
         ]
-        command = _command("query", [name, *_names(whole), *words], part.options + _narrowed(asked))
+        options = options_of(part, is_steady=is_steady) + _narrowed(asked)
+        command = _command("query", [name, *_names(whole), *words], options)
         yield Answered(narrow(rows, asked.rows), part.says, command, told)
 
 

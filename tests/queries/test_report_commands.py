@@ -15,7 +15,8 @@ from support.opened_once import opened_once
 from support.trace import write_trace
 
 import cupti_etl
-from cupti_etl.analysis.report import SECTIONS
+from cupti_etl.analysis.findings import find
+from cupti_etl.analysis.report import SECTIONS, Asked
 from cupti_etl.cli import cli
 from cupti_etl.imports.run import import_traces
 from cupti_etl.queries import materialize
@@ -77,6 +78,39 @@ def test_each_command_prints_the_table_beside_it(
         # Planted: a row that no command prints.
         command, lines = found["What ran"]
         assert differing({"What ran": (command, lines[:-1])}, trace) == ["What ran"]
+
+
+def test_of_the_whole_what_asks_the_steady_state_is_told_not_to(tmp_path: Path) -> None:
+    def rows(*lines: str) -> str:
+        return "\n".join(line.format(at=at, ns=at * 100) for at in range(8) for line in lines)
+
+    folder = write_trace(
+        tmp_path / "run",
+        process="process_id pid\n1 7",
+        device="process_id device_id device_uuid\n1 0 GPU-a",
+        marker="process_id thread_id marker_id event timestamp_ns name\n"
+        + rows("1 5 {at} start {ns}000 ProfilerStep#{at}", "1 5 {at} end {ns}990 -"),
+        kernel="process_id device_id start_ns end_ns correlation_id name\n"
+        + rows("1 0 {ns}500 {ns}900 {at} k"),
+        api_call="process_id thread_id start_ns end_ns correlation_id domain name\n"
+        + rows("1 5 {ns}100 {ns}400 {at} runtime cudaLaunchKernel"),
+    )
+    all_of_it = Asked("", "kernel_summary"), Asked("", "run_summary")
+    with cupti_etl.open(folder) as trace:
+        launches = next(each for each in find(trace) if each.query == "launch_bound")
+        assert launches.command == "cupti-etl query launch_bound TRACE --steps all"
+        assert [each.command(trace) for each in all_of_it] == [
+            "cupti-etl query kernel_summary TRACE",
+            "cupti-etl query run_summary TRACE --steps all",
+        ]
+        for scope, options in (
+            ({"gpu": 0}, " --gpu 0 --steps all"),
+            ({"gpu": 0, "steps": "all"}, " --steps all --gpu 0"),
+            ({"to": "90%"}, " --to 90%"),
+            ({"steps": "steady"}, " --steps steady"),
+        ):
+            with trace.scope(**scope) as part:
+                assert all_of_it[1].command(part) == f"cupti-etl query run_summary TRACE{options}"
 
 
 def test_on_a_terminal_the_report_fits_its_width(
