@@ -270,7 +270,7 @@ def _merged(
             saving.advice,
             saving.shown,
             query.name,
-            f"cupti-etl query {saving.shown} TRACE{options}",
+            " ".join(("cupti-etl query", saving.shown, "TRACE", saving.options)).rstrip() + options,
         )
 
 

@@ -25,7 +25,7 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- gathered: Of what it needs, what workers compute; the rest is computed of all their rows.
     -- finding: what takes time that could be saved (measured)
     -- advice: what to do about it
-    -- shown: The query that shows it.
+    -- shown: The query that shows it, and options of its command.
     -- parameters:
     --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
     -- columns:
@@ -157,12 +157,14 @@ class Saving:
         sure: measured or estimated.
         advice: what to do about it.
         shown: the query that shows it.
+        options: with which its command does; "" for none.
     """
 
     what: str
     sure: str
     advice: str
     shown: str
+    options: str = ""
 
 
 @dataclass(frozen=True)
@@ -374,4 +376,4 @@ def _saving(name: str, text: str, advice: str, shown: str) -> Saving | None:
             f"query {name}: cannot read {text!r}",
             "write: finding: what takes the time (measured), and advice and shown",
         )
-    return Saving(found[1], found[2], advice, shown) if found else None
+    return Saving(found[1], found[2], advice, *shown.split(" ", 1)) if found else None

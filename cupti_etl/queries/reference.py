@@ -50,7 +50,8 @@ def describe(query: Query) -> str:
     if query.is_distributed:
         lines += [f"Several workers: {_workers(query)}"]
     if query.saving:
-        lines += [f"To do: {query.saving.advice}", f"Shown by: {query.saving.shown}"]
+        shown = f"{query.saving.shown} {query.saving.options}".rstrip()
+        lines += [f"To do: {query.saving.advice}", f"Shown by: {shown}"]
     lines += [f"Empty without {name}: {reason}" for name, reason in query.requires]
     for title, fields in (("Parameters", query.parameters), ("Columns", query.columns)):
         if fields:
@@ -163,7 +164,8 @@ def queries_markdown(catalog: Catalog | None = None) -> str:
             if query.saving:
                 lines += [f"* Finding ({query.saving.sure}): {query.saving.what}"]
                 lines += [f"* To do: {query.saving.advice}"]
-                lines += [f"* Shown by: [{query.saving.shown}](#{query.saving.shown})"]
+                options = f" with `{query.saving.options}`" if query.saving.options else ""
+                lines += [f"* Shown by: [{query.saving.shown}](#{query.saving.shown}){options}"]
             lines += [f"* Empty without `{name}`: {reason}" for name, reason in query.requires]
             if query.parameters:
                 lines += ["", "| parameter | type | default | unit | meaning |"]

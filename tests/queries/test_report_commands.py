@@ -20,6 +20,7 @@ from cupti_etl.analysis.report import SECTIONS, Asked
 from cupti_etl.cli import cli
 from cupti_etl.imports.run import import_traces
 from cupti_etl.queries import materialize
+from cupti_etl.queries.catalog import library
 
 DATA = Path(__file__).parents[1] / "data"
 SHOWN = 15
@@ -111,6 +112,28 @@ def test_of_the_whole_what_asks_the_steady_state_is_told_not_to(tmp_path: Path) 
         ):
             with trace.scope(**scope) as part:
                 assert all_of_it[1].command(part) == f"cupti-etl query run_summary TRACE{options}"
+
+
+def test_the_command_beside_a_finding_shows_what_it_is_about(tmp_path: Path) -> None:
+    # Each pair comes once, and nothing follows on the last.
+    folder = str(
+        write_trace(
+            tmp_path / "run",
+            kernel="""
+                process_id device_id start_ns end_ns name
+                1          0         0        40     CatArrayBatchedCopy
+                1          0         100      160    DeviceReduceKernel
+            """,
+        )
+    )
+    with cupti_etl.open(folder) as trace:
+        (finding,) = (each for each in find(trace) if each.source == "finding_fusion")
+    words = shlex.split(finding.command.replace("TRACE", folder))
+    assert "CatArrayBatchedCopy > DeviceReduceKernel" in invoke(*words[1:])
+    savings = [query.saving for query in library() if query.saving and query.saving.options]
+    assert len(savings) > 5
+    for saving in savings:
+        invoke("query", saving.shown, folder, *shlex.split(saving.options))
 
 
 def test_on_a_terminal_the_report_fits_its_width(

@@ -10,7 +10,7 @@
 -- finding: attention is made of several kernels (estimated)
 -- advice: use one that does all of it (in PyTorch scaled_dot_product_attention, and no mask where
 --   is_causal=True will do; in JAX jax.nn.dot_product_attention)
--- shown: kernel_sequences
+-- shown: kernel_sequences --param min_count=1 --sort total_ns
 -- label: kernel = kernel(kernel)
 WITH passing AS (
     SELECT name FROM _kernel_mean WHERE category IN ('elementwise', 'copy', 'random')

@@ -11,7 +11,7 @@
 --   counted, as they often work on different data.
 -- finding: kernels that only pass over data follow one another (estimated)
 -- advice: fuse them: torch.compile, jax.jit, a kernel of Triton or of a library that does all of it
--- shown: kernel_sequences
+-- shown: kernel_sequences --param length=2 --param min_count=1 --sort total_ns
 -- label: kernel = kernel(kernel)
 WITH passing AS (
     FROM _kernel_mean

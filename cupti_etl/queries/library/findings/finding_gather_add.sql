@@ -12,7 +12,7 @@
 -- advice: do both in one kernel: a product with a sparse matrix (in PyTorch
 --   torch.sparse_csr_tensor, in PyG its EdgeIndex, in DGL its message passing), or at least
 --   torch.segment_reduce of rows that are sorted
--- shown: kernel_sequences
+-- shown: kernel_sequences --param min_count=1 --sort total_ns
 -- label: kernel = kernel(kernel)
 WITH runs AS (
     SELECT *, CASE kernels WHEN 2 THEN second WHEN 3 THEN third ELSE fourth END AS last

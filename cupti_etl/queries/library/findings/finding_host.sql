@@ -11,7 +11,7 @@
 -- finding: idle while the host is outside CUDA (measured)
 -- advice: look at what the host does there: computing, Python, files, other processes (ranges of
 --   NVTX and capture --python-stacks say where)
--- shown: gap_attribution
+-- shown: gap_attribution --param min_ns=100000
 -- label: kernel = kernel(kernel)
 WITH waits AS (
     SELECT gpu, TRY_CAST(sum(host_ns) AS BIGINT) AS host_ns

@@ -10,7 +10,7 @@
 --   allocate), or from a pool that keeps what is freed (cudaMemPoolAttrReleaseThreshold); copy and
 --   set less often, and more at once; a long first cudaMalloc or cudaFree makes a context or loads
 --   a library: measure after a warm-up
--- shown: gap_attribution
+-- shown: idle_summary
 SELECT sums.gpu, saved_ns, 'most of it in ' || name AS culprit
 FROM (
     SELECT gpu, TRY_CAST(sum(memory_ns) AS BIGINT) AS saved_ns FROM _gap_cause GROUP BY gpu

@@ -8,7 +8,7 @@
 -- finding: idle with work on the queues (measured)
 -- advice: look at what it waits for: events of other streams, functions on the host
 --   (cudaLaunchHostFunc), other ranks, graph launches, other programs on the GPU
--- shown: gap_attribution
+-- shown: gap_attribution --where "queued_ns >= 20000" --sort queued_ns
 -- label: kernel = kernel(kernel)
 SELECT gpu, idle_ns AS saved_ns, 'most of it before' AS culprit, kernel
 FROM _idle_culprit

@@ -5,7 +5,7 @@
 -- requires: gpu_activity, step
 -- finding: some steps took longer than most (measured)
 -- advice: compare these steps with the others: evaluation, checkpoints, input
--- shown: step_breakdown
+-- shown: step_breakdown --where is_outlier
 WITH steps AS (
     SELECT *, median(duration_ns) OVER (PARTITION BY process_id, gpu) AS median_ns
     FROM step_breakdown

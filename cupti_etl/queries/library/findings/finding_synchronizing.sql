@@ -9,7 +9,7 @@
 -- finding: idle while the host waits for the GPU, and until it has launched again (measured)
 -- advice: synchronize less often (item(), print and copies that are not asynchronous do), or launch
 --   ahead of it
--- shown: gap_attribution
+-- shown: sync_cost
 WITH gaps AS (
     SELECT gpu, TRY_CAST(sum(waiting_ns) AS BIGINT) AS waiting_ns FROM _gap_cause GROUP BY gpu
 ),
