@@ -92,8 +92,8 @@ spans AS (
     UNION ALL
     SELECT start_ns, end_ns, CASE domain WHEN 'driver' THEN 'cuda_driver' ELSE 'cuda_runtime' END,
            name, coalesce(pid, 0)::VARCHAR, coalesce(thread_id, 0)::VARCHAR,
-           concat('"cbid":', coalesce(cbid, 0), ',"correlation":' || correlation_id,
-                  ',"External id":' || external_id)
+           ltrim(concat(',"cbid":' || cbid, ',"correlation":' || correlation_id,
+                        ',"External id":' || external_id), ',')
     FROM api_call
     LEFT JOIN owner USING (process_id)
     LEFT JOIN external USING (process_id, correlation_id)
