@@ -124,6 +124,36 @@ def test_gpus_of_several_processes_are_apart(tmp_path: Path) -> None:
     assert one["distributedInfo"] == {"rank": 1}
 
 
+def test_processes_that_share_a_number_are_apart_and_come_back(tmp_path: Path) -> None:
+    # Of two containers; their calls have the same ids, too.
+    trace = write_trace(
+        tmp_path / "run",
+        process="process_id pid rank argv\n1 10 0 train\n2 10 1 train",
+        api_call="process_id thread_id start_ns end_ns correlation_id domain name\n"
+        "1 10 1000 2000 5 runtime cudaLaunchKernel\n2 10 1500 2500 5 runtime cudaLaunchKernel",
+        kernel="process_id device_id stream_id start_ns end_ns correlation_id name\n"
+        "1 0 7 3000 5000 5 a\n2 0 7 4000 6000 5 b",
+    )
+    ends = [[each["id"] for each in events(trace, phase)] for phase in "sf"]
+    assert ends[0] == ends[1]
+    assert len(set(ends[0])) == 2
+    assert etl("export", trace, "--to", "chrome", tmp_path / "out.json").returncode == 0
+    assert etl("import", tmp_path / "out.json", "-o", tmp_path / "two").returncode == 0
+    with cupti_etl.open(tmp_path / "two") as two:
+        assert_rows(
+            two.sql(
+                "SELECT pid, rank, argv, kernel.name, launch.start_ns FROM kernel"
+                " JOIN launch USING (process_id, correlation_id) JOIN process USING (process_id)"
+                " ORDER BY rank"
+            ),
+            """
+            pid     rank argv  name start_ns
+            4194305 0    train a    1000
+            4194306 1    train b    1500
+            """,
+        )
+
+
 def test_what_a_gpu_says_of_itself_may_be_large(tmp_path: Path) -> None:
     device = "process_id device_id max_warps_per_multiprocessor threads_per_warp"
     trace = write_trace(tmp_path / "run", device=f"{device}\n 1 0 881283404 69436557")

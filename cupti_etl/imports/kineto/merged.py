@@ -2,7 +2,8 @@
 
 TraceFuse of TraceLens has the rank among the arguments.  SGLang writes its kinds of ranks before
 the process, as in ``[TP01-DP00] 83``, for which correlation ids may be those of other ranks, too.
-Our own export of several processes writes the process behind the GPU, as in ``GPU 1 of 83``.
+Our own export of several processes writes the process behind the GPU, as in ``GPU 1 of 83``, and
+the rank before the command line.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 from cupti_etl.imports.source import Process, new_process_id
 
 _LABELLED = re.compile(r"\[([^\]]{1,64})\] (.+)")
+_NAMED = re.compile(r"rank (\d{1,9}): (.*)", re.DOTALL)
 _OWNED = re.compile(r"(?:GPU \d{1,9}|waits|overhead) of (\d{1,10})")
 _RANK = re.compile(r"(?:TP)?(\d{1,9})")
 
@@ -33,6 +35,12 @@ def rank_of(label: str | None) -> int | None:
     """The rank, if it is a number, or if ranks are of one kind."""
     found = _RANK.fullmatch(label or "")
     return int(found[1]) if found else None
+
+
+def told(name: str | None) -> tuple[int | None, str | None]:
+    """The rank and the command line in the name of a process, as our own export writes them."""
+    found = _NAMED.fullmatch(name or "")
+    return (int(found[1]), found[2]) if found else (None, name)
 
 
 @dataclass

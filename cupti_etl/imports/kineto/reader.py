@@ -23,7 +23,7 @@ from cupti_etl.imports.kineto.bare import BareEvents
 from cupti_etl.imports.kineto.call_threads import CallThreads
 from cupti_etl.imports.kineto.devices import facts_of, facts_of_each, number_of
 from cupti_etl.imports.kineto.events import EventReader
-from cupti_etl.imports.kineto.merged import Share, Shares, pid_of, rank_of
+from cupti_etl.imports.kineto.merged import Share, Shares, pid_of, rank_of, told
 from cupti_etl.imports.kineto.python_calls import PythonCalls
 from cupti_etl.imports.kineto.rows import HANDLERS, Frame
 from cupti_etl.imports.prefetch import prefetch
@@ -366,12 +366,14 @@ class Kineto(Source):
         host = self._reader.members.get("host_name")
         rank, ranks = self._at_least(0, world, "rank"), self._at_least(1, world, "world_size")
         for pid, process in self._processes.items():
+            named, argv = told(self._names.get(pid))
+            # What stands beside the events is of one of the files that were merged.
+            known = self._ranks.get(id(process)) if self._is_merged else rank
             process.facts |= {
-                # What stands beside the events is of one of the files that were merged.
-                "rank": self._ranks.get(id(process)) if self._is_merged else rank,
+                "rank": named if known is None else known,
                 "world_size": ranks,
                 "host": host if isinstance(host, str) else None,
-                "argv": self._names.get(pid),
+                "argv": argv,
             }
             if self._is_relative:
                 process.facts["detail"] = "its times are not since the epoch"

@@ -13,11 +13,9 @@
 -- columns:
 --   event VARCHAR: One event, as JSON.
 WITH owner AS (
-    SELECT process_id, coalesce(any_value(pid), 0) AS pid,
-           any_value(rank) AS rank, any_value(argv) AS argv,
-           (SELECT count(DISTINCT process_id) FROM process) > 1 AS has_others
-    FROM process
-    GROUP BY process_id
+    SELECT process_id, pid, name AS called, count(*) OVER () > 1 AS has_others
+    FROM _perfetto_process
+    SEMI JOIN process USING (process_id)
 ),
 -- As process_id and correlation_id are those of a piece of work, or marker_id of a range.
 given AS (
@@ -138,23 +136,25 @@ spans AS (
     )
 ),
 arrows AS (
-    SELECT 's' AS ph, correlation_id, start_ns, coalesce(pid, 0)::VARCHAR AS pid,
-           coalesce(thread_id, 0) AS tid, process_id
+    SELECT 's' AS ph, start_ns, coalesce(pid, 0)::VARCHAR AS pid, coalesce(thread_id, 0) AS tid,
+           CASE WHEN has_others THEN concat('"', correlation_id, ' of ', pid, '"')
+                ELSE correlation_id::VARCHAR END AS id
     FROM launch
     LEFT JOIN owner USING (process_id)
     UNION ALL
-    SELECT 'f', correlation_id, start_ns,
+    SELECT 'f', start_ns,
            CASE WHEN has_others
                 THEN '"GPU ' || coalesce(device_id, 0) || ' of ' || pid || '"'
                 ELSE coalesce(device_id, 0)::VARCHAR END,
-           coalesce(stream_id, 0), process_id
+           coalesce(stream_id, 0),
+           CASE WHEN has_others THEN concat('"', correlation_id, ' of ', pid, '"')
+                ELSE correlation_id::VARCHAR END
     FROM gpu_activity
     LEFT JOIN owner USING (process_id)
     SEMI JOIN launch USING (process_id, correlation_id)
 )
 SELECT concat('{"ph":"M","name":"process_name","ts":0,"pid":', pid, ',"tid":0,"args":{"name":',
-              to_json(concat('rank ' || rank || ': ', coalesce(argv, 'process ' || pid))), '}}')
-           AS event
+              to_json(called), '}}') AS event
 FROM owner
 UNION ALL
 SELECT DISTINCT concat('{"ph":"M","name":"process_name","ts":0,"pid":', pid,
@@ -194,7 +194,7 @@ FROM memory_operation
 LEFT JOIN owner USING (process_id)
 WHERE source = 'PyTorch allocator' AND timestamp_ns IS NOT NULL
 UNION ALL
-SELECT concat('{"ph":"', ph, '","cat":"ac2g","name":"ac2g","bp":"e","id":', correlation_id,
+SELECT concat('{"ph":"', ph, '","cat":"ac2g","name":"ac2g","bp":"e","id":', id,
               ',"pid":', pid, ',"tid":', tid, ',"ts":', (start_ns - base_ns) / 1000, '}')
 FROM arrows
 WHERE start_ns IS NOT NULL
