@@ -103,6 +103,16 @@ def test_a_copy_as_pytorch_writes_it(tmp_path: Path) -> None:
     ]
 
 
+def test_threads_have_their_names(tmp_path: Path) -> None:
+    trace = write_trace(
+        tmp_path / "run",
+        process=PROCESS,
+        name="process_id thread_id object_kind name\n1 7 thread loader\n1 - stream copies",
+    )
+    (thread,) = (each for each in events(trace, "M") if each["name"] == "thread_name")
+    assert (thread["pid"], thread["tid"], thread["args"]) == (4242, 7, {"name": "loader"})
+
+
 def test_what_has_no_end_only_begins(tmp_path: Path) -> None:
     kernel = "process_id start_ns end_ns name\n 1 10 - k\n 1 - - never"
     trace = write_trace(tmp_path / "run", process=PROCESS, kernel=kernel)

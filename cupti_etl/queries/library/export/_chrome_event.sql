@@ -162,6 +162,13 @@ SELECT DISTINCT concat('{"ph":"M","name":"process_name","ts":0,"pid":', pid,
 FROM spans
 WHERE cat IN ('kernel', 'gpu_memcpy', 'gpu_memset')
 UNION ALL
+SELECT concat('{"ph":"M","name":"thread_name","ts":0,"pid":', owner.pid, ',"tid":', thread_id,
+              ',"args":{"name":', to_json(min(name)), '}}')
+FROM name
+JOIN owner USING (process_id)
+WHERE object_kind = 'thread' AND thread_id IS NOT NULL AND name IS NOT NULL
+GROUP BY owner.pid, thread_id
+UNION ALL
 SELECT DISTINCT concat('{"ph":"M","name":"thread_name","ts":0,"pid":', pid, ',"tid":', tid,
                        ',"args":{"name":"stream ', tid, '"}}')
 FROM spans
