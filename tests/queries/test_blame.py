@@ -31,7 +31,7 @@ def test_the_call_in_which_the_gpu_was_idle(trace: MakeTrace) -> None:
     )
     assert_rows(
         opened.query("finding_synchronizing"),
-        "saved_ns culprit\n1900 'most of it in cudaStreamSynchronize'",
+        "saved_ns culprit\n1900 'above all in cudaStreamSynchronize'",
     )
 
 
@@ -56,7 +56,7 @@ def test_waiting_before_the_first_work_and_after_the_last_is_not_to_blame(
     )
     assert_rows(
         opened.query("finding_synchronizing"),
-        "saved_ns culprit\n1110 'most of it in cudaStreamSynchronize'",
+        "saved_ns culprit\n1110 'above all in cudaStreamSynchronize'",
     )
 
 
@@ -111,7 +111,7 @@ def test_what_beginning_a_kernel_takes_after_the_host_is_no_waiting_on_a_queue(
     )
     assert_rows(
         opened.query("finding_queued"),
-        'saved_ns culprit kernel\n90000 "most of it before" c',
+        'saved_ns culprit kernel\n90000 "above all before" c',
     )
 
 
@@ -129,7 +129,7 @@ def test_copies_beside_kernels_are_not_to_blame(trace: MakeTrace) -> None:
     # What can be changed is the memory of the host.
     assert_rows(
         opened.query("finding_copies"),
-        'saved_ns culprit\n300 "most of it DtoH to pageable memory"',
+        'saved_ns culprit\n300 "above all DtoH to pageable memory"',
     )
     for kinds, culprit in (
         ("HtoD pageable device", "HtoD from pageable memory"),
@@ -142,14 +142,14 @@ def test_copies_beside_kernels_are_not_to_blame(trace: MakeTrace) -> None:
             memcpy="process_id device_id start_ns end_ns copy_kind src_kind dst_kind\n"
             f"1 0 2000 2300 {kinds}",
         )
-        assert_rows(opened.query("finding_copies"), f'saved_ns culprit\n300 "most of it {culprit}"')
+        assert_rows(opened.query("finding_copies"), f'saved_ns culprit\n300 "above all {culprit}"')
     opened = trace(
         device=DEVICE,
         kernel=kernel,
         memcpy="process_id device_id start_ns end_ns copy_kind src_kind\n1 0 2000 2030 DtoH device",
         memset="process_id device_id start_ns end_ns\n1 0 3000 3400",
     )
-    assert_rows(opened.query("finding_copies"), 'saved_ns culprit\n430 "most of it memsets"')
+    assert_rows(opened.query("finding_copies"), 'saved_ns culprit\n430 "above all memsets"')
     # Without kernels, there is nothing to copy beside.
     opened = trace(device=DEVICE, memset="process_id device_id start_ns end_ns\n1 0 3000 3400")
     assert_rows(opened.query("finding_copies"), "saved_ns culprit")
@@ -184,7 +184,7 @@ def test_what_allocating_costs_is_not_of_copies(trace: MakeTrace) -> None:
         'saved_ns culprit\n11000 "one by cudaMemcpy"',
     )
     assert_rows(
-        opened.query("finding_memory_calls"), 'saved_ns culprit\n8900 "most of it in cudaMalloc"'
+        opened.query("finding_memory_calls"), 'saved_ns culprit\n8900 "above all in cudaMalloc"'
     )
 
 
@@ -214,7 +214,7 @@ def test_of_calls_about_memory_that_in_which_the_gpu_was_idle_is_to_blame(
     )
     assert_rows(
         opened.query("finding_memory_calls"),
-        'saved_ns culprit\n1500 "most of it in cudaMemsetAsync"',
+        'saved_ns culprit\n1500 "above all in cudaMemsetAsync"',
     )
 
 
@@ -238,7 +238,7 @@ def test_of_other_calls_that_in_which_the_gpu_was_idle_is_to_blame(trace: MakeTr
     )
     assert_rows(
         opened.query("finding_other_calls"),
-        'saved_ns culprit\n4000 "most of it in cudaStreamCreate"',
+        'saved_ns culprit\n4000 "above all in cudaStreamCreate"',
     )
 
 
@@ -267,7 +267,7 @@ def test_waiting_for_input_is_said(trace: MakeTrace) -> None:
     assert_rows(opened.query("finding_input"), 'saved_ns culprit\n290000 "most of it in resize"')
     # The rest of the gap, before and after.
     assert_rows(
-        opened.query("finding_host"), 'saved_ns culprit kernel\n109900 "most of it before" k'
+        opened.query("finding_host"), 'saved_ns culprit kernel\n109900 "above all before" k'
     )
 
 
@@ -277,7 +277,7 @@ def test_waiting_for_input_is_said(trace: MakeTrace) -> None:
         ("rollout", ("env 1", "env 2", "env 3"), "most of it in env N"),
         ("rollout", ("think", "act", "look"), "most of it in rollout"),
         # All work is in steps, and the host did something else in each.
-        ("train_step", ("think", "act", "look"), "most of it before"),
+        ("train_step", ("think", "act", "look"), "above all before"),
         ("rollout", ("aten::add, sizes = [[2]]",) * 3, "most of it in aten::add"),
     ],
 )

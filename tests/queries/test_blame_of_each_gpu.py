@@ -29,7 +29,7 @@ def test_a_kernel_that_does_not_fill_one_gpu_is_not_to_blame_on_another(trace: M
         """
         gpu culprit                                                              kernel
         0   "with grid 1x1x1 and block 64x1x1 in"                                attend
-        1   "2 names and shapes, most of it with grid 1x1x1 and block 64x1x1 in" embed
+        1   "2 names and shapes, above all with grid 1x1x1 and block 64x1x1 in" embed
         """,
     )
     assert [each.text for each in find(opened)] == [
@@ -78,7 +78,7 @@ def test_calls_that_keep_the_host_are_those_of_the_gpu(trace: MakeTrace) -> None
         opened.sql("FROM finding_blocking_copies ORDER BY gpu"),
         """
         gpu culprit
-        0   "2 of them, most by cudaMemcpy"
+        0   "2 of them, above all by cudaMemcpy"
         1   "one by cudaMemcpyAsync"
         """,
     )
@@ -110,7 +110,7 @@ def test_kernels_that_follow_one_another_are_those_of_the_gpu(trace: MakeTrace) 
         f"""
         gpu culprit                       kernel
         0   'once, after'                 {mul}
-        1   '3 times, most of it after' {add}
+        1   '3 times, above all after' {add}
         """,
     )
 
@@ -155,7 +155,8 @@ def test_what_most_is_of_is_summed_over_threads_and_directions(trace: MakeTrace)
         """,
     )
     assert_rows(
-        opened.query("finding_blocking_copies"), "culprit\n '3 of them, most by cudaMemcpyAsync'"
+        opened.query("finding_blocking_copies"),
+        "culprit\n '3 of them, above all by cudaMemcpyAsync'",
     )
     opened = trace(
         device=DEVICES,
@@ -168,7 +169,7 @@ def test_what_most_is_of_is_summed_over_threads_and_directions(trace: MakeTrace)
         """,
     )
     assert_rows(
-        opened.query("finding_synchronizing"), "culprit\n 'most of it in cudaStreamSynchronize'"
+        opened.query("finding_synchronizing"), "culprit\n 'above all in cudaStreamSynchronize'"
     )
 
 
@@ -181,5 +182,5 @@ def test_slow_executions_are_summed_over_shapes(trace: MakeTrace) -> None:
     opened = trace(kernel=f"process_id device_id start_ns end_ns name grid_x\n{rows}")
     assert_rows(
         opened.query("finding_slow_executions"),
-        "saved_ns culprit\n 200 '3 names and shapes, most of it in a'",
+        "saved_ns culprit\n 200 '3 names and shapes, above all in a'",
     )

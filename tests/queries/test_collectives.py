@@ -247,5 +247,5 @@ def test_what_a_gpu_communicates_most_is_summed_over_sizes_and_of_that_gpu(
     )
     assert_rows(
         opened.sql("SELECT saved_ns, culprit FROM finding_communication ORDER BY saved_ns"),
-        'saved_ns culprit\n 90 "most of it Broadcast"\n 100 "most of it AllReduce"',
+        'saved_ns culprit\n 90 "above all Broadcast"\n 100 "above all AllReduce"',
     )

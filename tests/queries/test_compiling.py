@@ -42,11 +42,11 @@ def test_xla_compiles_in_other_threads_too(trace: MakeTrace) -> None:
         **launched(0, 21, 22),
     )
     (row,) = opened.query("finding_compiling").arrow().to_pylist()
-    assert (row["gpu"], row["culprit"]) == (0, "most of it jit_f")
+    assert (row["gpu"], row["culprit"]) == (0, "above all jit_f")
     assert row["saved_ns"] == pytest.approx(16 * MS, abs=MS)
     (host,) = opened.query("finding_host").arrow().to_pylist()
     assert row["saved_ns"] + host["saved_ns"] == pytest.approx(20 * MS, abs=100)
-    assert host["culprit"] == "most of it before"
+    assert host["culprit"] == "above all before"
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_torch_and_triton_compile(trace: MakeTrace, name: str) -> None:
         **launched(0, 21, 22),
     )
     (row,) = opened.query("finding_compiling").arrow().to_pylist()
-    assert row["culprit"] == f"most of it {name}"
+    assert row["culprit"] == f"above all {name}"
 
 
 def test_what_runs_compiled_code_does_not_compile(trace: MakeTrace) -> None:
@@ -94,7 +94,7 @@ def test_who_loads_a_module_has_compiled_it(trace: MakeTrace, name: str) -> None
     """Of 20 ms in which a GPU waits, 0.4 are of the call; in a pause of 6 ms none is loaded."""
     opened = trace(**loading(name, 21, **launched(0, 21, 28)))
     (row,) = opened.query("finding_compiling").arrow().to_pylist()
-    assert (row["culprit"], row["kernel"]) == ("most of it before", "k")
+    assert (row["culprit"], row["kernel"]) == ("above all before", "k")
     assert row["saved_ns"] == pytest.approx(19.6 * MS, abs=100)
     (host,) = opened.query("finding_host").arrow().to_pylist()
     assert host["saved_ns"] == pytest.approx(6 * MS, abs=100)
@@ -120,5 +120,5 @@ def test_where_ranges_tell_of_compiling_loading_a_module_says_nothing_more(
         **loading("cuModuleLoadData", 21, **launched(0, 21)),
     )
     (row,) = opened.query("finding_compiling").arrow().to_pylist()
-    assert row["culprit"] == "most of it jit_f"
+    assert row["culprit"] == "above all jit_f"
     assert row["saved_ns"] == pytest.approx(10 * MS, abs=MS)

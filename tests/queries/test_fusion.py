@@ -35,7 +35,7 @@ def test_neighbours_that_could_be_one(trace: MakeTrace) -> None:
         opened.query("finding_fusion"),
         f"""
         saved_ns culprit                      kernel
-        70       '2 times, most of it after' {MUL}
+        70       '2 times, above all after' {MUL}
         """,
     )
 
@@ -59,7 +59,7 @@ def test_a_softmax_or_a_normalization_is_one_with_what_is_beside_it(trace: MakeT
         opened.query("finding_fusion"),
         f"""
         saved_ns culprit                      kernel
-        90       '3 times, most of it after' {COPY}
+        90       '3 times, above all after' {COPY}
         """,
     )
 
@@ -154,7 +154,7 @@ def test_changes_of_layout(trace: MakeTrace) -> None:
         opened.query("finding_layout"),
         """
         saved_ns culprit                    kernel
-        80       '4 kernels, most of it in' 'void cudnn::ops::nchwToNhwcKernel<float>(int)'
+        80       '4 kernels, above all in' 'void cudnn::ops::nchwToNhwcKernel<float>(int)'
         """,
     )
 
@@ -182,7 +182,7 @@ def test_what_miopen_does_around_convolutions_is_layout_and_nothing_to_fuse(
         opened.query("finding_layout"),
         """
         saved_ns culprit                    kernel
-        95       '3 kernels, most of it in' batched_transpose_32x32_half
+        95       '3 kernels, above all in' batched_transpose_32x32_half
         """,
     )
     assert opened.query("finding_fusion").count() == 0
@@ -230,7 +230,7 @@ def test_kernels_that_only_copy(trace: MakeTrace) -> None:
         opened.query("finding_copy_kernels"),
         f"""
         saved_ns culprit                      kernel
-        160      '3 times, most of it in' {CAT}
+        160      '3 times, above all in' {CAT}
         """,
     )
     assert_rows(
@@ -287,7 +287,7 @@ def test_attention_of_several_kernels(trace: MakeTrace) -> None:
         opened.query("finding_attention"),
         f"""
         saved_ns culprit             kernel
-        170      'most of it around' {SOFTMAX}
+        170      'above all around' {SOFTMAX}
         """,
     )
 
@@ -316,7 +316,7 @@ def test_an_optimizer_of_several_kernels(trace: MakeTrace) -> None:
         trace(kernel=head + rows, device=device).query("finding_optimizer"),
         f"""
         gpu saved_ns culprit                     kernel
-        0   10       "3 kernels, most of it in"  "{FOREACH.format("TernaryOpScalarFunctor")}"
+        0   10       "3 kernels, above all in"  "{FOREACH.format("TernaryOpScalarFunctor")}"
         """,
     )
     fewer = "".join(line + "\n" for line in rows.splitlines()[1:])

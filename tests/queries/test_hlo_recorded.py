@@ -152,7 +152,7 @@ def test_the_autotuner_is_neither_the_program_nor_a_step(opened: Trace) -> None:
         "SELECT hlo_module FROM _hlo_work WHERE phase = 'autotuning' AND hlo_module IS NOT NULL"
         " GROUP BY hlo_module ORDER BY sum(end_ns - start_ns) DESC LIMIT 3"
     )
-    assert f"most for {', '.join(row['hlo_module'] for row in modules)}" in whole.text
+    assert f"above all for {', '.join(row['hlo_module'] for row in modules)}" in whole.text
     with opened.scope(steps="steady") as part:
         last = find(part)[-1]
         assert (last.source, last.saved_ns, last.is_left_out) == (

@@ -111,7 +111,7 @@ def test_a_long_first_launch_of_a_kernel_loads_its_code(trace: MakeTrace, way: s
         """,
     )
     assert_rows(
-        opened.query("finding_loading"), 'saved_ns culprit kernel\n640000 "most of it before" b'
+        opened.query("finding_loading"), 'saved_ns culprit kernel\n640000 "above all before" b'
     )
 
 

@@ -36,10 +36,10 @@ def test_kernels_wait_for_memory_that_moves(trace: MakeTrace) -> None:
         """,  # noqa: E501
     )
     assert_rows(
-        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 80 'most of it HtoD'"
+        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 80 'above all HtoD'"
     )
     texts = [(each.saved_ns, each.text) for each in find(opened)]
-    assert texts[0] == (80, "GPU 0: kernels wait for managed memory, most of it HtoD")
+    assert texts[0] == (80, "GPU 0: kernels wait for managed memory, above all HtoD")
     assert_rows(
         opened.sql("SELECT subject, value, detail FROM run_summary WHERE section = 'copies'"),
         """
@@ -64,7 +64,7 @@ def test_page_faults_last_longer_than_what_they_move(trace: MakeTrace) -> None:
     )
     assert_rows(
         opened.query("finding_managed_memory"),
-        "gpu saved_ns culprit\n 0 90 'most of it in page faults'",
+        "gpu saved_ns culprit\n 0 90 'above all in page faults'",
     )
 
 
@@ -80,7 +80,7 @@ def test_what_moves_after_the_kernels_is_not_to_blame(trace: MakeTrace) -> None:
         """,
     )
     assert_rows(
-        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 30 'most of it HtoD'"
+        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 30 'above all HtoD'"
     )
 
 
@@ -99,7 +99,7 @@ def test_what_the_host_takes_while_a_kernel_runs_is_not_what_it_waits_for(
         """,  # noqa: E501
     )
     assert_rows(
-        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 10 'most of it HtoD'"
+        opened.query("finding_managed_memory"), "gpu saved_ns culprit\n 0 10 'above all HtoD'"
     )
 
 

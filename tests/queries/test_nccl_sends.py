@@ -177,8 +177,8 @@ def test_stages_of_a_pipeline_wait_for_each_other(trace: MakeTrace) -> None:
         opened.sql("FROM finding_send_wait ORDER BY gpu"),
         """
         gpu saved_ns culprit
-        0   100      "most of it for rank 1"
-        2   110      "most of it for rank 3"
+        0   100      "above all for rank 1"
+        2   110      "above all for rank 3"
         """,
     )
     # Of 205, 135 and 60 without compute, that much is not waiting.
@@ -186,10 +186,10 @@ def test_stages_of_a_pipeline_wait_for_each_other(trace: MakeTrace) -> None:
         opened.sql("FROM finding_communication ORDER BY gpu"),
         """
         gpu saved_ns culprit
-        0   65       "most of it SendRecv"
-        1   80       "most of it SendRecv"
-        2   25       "most of it SendRecv"
-        3   15       "most of it SendRecv"
+        0   65       "above all SendRecv"
+        1   80       "above all SendRecv"
+        2   25       "above all SendRecv"
+        3   15       "above all SendRecv"
         """,
     )
     assert not list(opened.query("finding_rank_wait"))
@@ -198,7 +198,7 @@ def test_stages_of_a_pipeline_wait_for_each_other(trace: MakeTrace) -> None:
 def test_where_nobody_knows_who_sends_to_whom_waiting_is_part_of_it(trace: MakeTrace) -> None:
     kernel = "process_id device_id start_ns end_ns name\n1 0 10 20 ncclDevKernel_SendRecv"
     (row,) = trace(kernel=kernel).query("finding_communication")
-    assert row["culprit"] == "most of it SendRecv, waiting for its other end included"
+    assert row["culprit"] == "above all SendRecv, waiting for its other end included"
 
 
 @pytest.mark.parametrize(("ranks", "said"), [(1, ""), (2, ", waiting for ranks that are not in")])
@@ -211,7 +211,7 @@ def test_waiting_for_ranks_that_are_not_in_the_trace_is_part_of_it(
         kernel="process_id device_id start_ns end_ns name\n1 0 10 20 ncclDevKernel_AllReduce_Sum",
     )
     (row,) = opened.query("finding_communication")
-    assert row["culprit"] == "most of it AllReduce" + said + (" the trace included" if said else "")
+    assert row["culprit"] == "above all AllReduce" + said + (" the trace included" if said else "")
 
 
 def test_waiting_for_ranks_that_were_not_chosen_is_part_of_it(trace: MakeTrace) -> None:
@@ -221,6 +221,6 @@ def test_waiting_for_ranks_that_were_not_chosen_is_part_of_it(trace: MakeTrace) 
         "\n2 1 15 20 ncclDevKernel_AllReduce_Sum",
     )
     said = {row["culprit"] for row in opened.query("finding_communication")}
-    assert said == {"most of it AllReduce"}
+    assert said == {"above all AllReduce"}
     (row,) = opened.scope(rank=0).query("finding_communication")
-    assert row["culprit"] == "most of it AllReduce, waiting for ranks that were not chosen included"
+    assert row["culprit"] == "above all AllReduce, waiting for ranks that were not chosen included"

@@ -302,4 +302,4 @@ def test_a_finding_says_after_which_time_of_the_host_a_line_goes_on(trace: MakeT
         """,
     )
     (row,) = opened.query("finding_host").arrow().to_pylist()
-    assert (row["culprit"], row["kernel"]) == ("most of it before train.py:14 goes on", None)
+    assert (row["culprit"], row["kernel"]) == ("above all before train.py:14 goes on", None)

@@ -93,8 +93,8 @@ def test_waiting_for_others_is_no_time_of_communication(trace: MakeTrace) -> Non
         opened.sql("FROM finding_rank_wait ORDER BY gpu"),
         """
         gpu saved_ns culprit
-        2   120      "most of it for rank 3"
-        3   120      "most of it for rank 2"
+        2   120      "above all for rank 3"
+        3   120      "above all for rank 2"
         """,
     )
     # Without waiting: 50 and 70 of rank 0, 50 of which 10 have compute beside them of rank 1, ...

@@ -32,7 +32,7 @@ def test_attention_of_floats(trace: MakeTrace) -> None:
         opened.query("finding_float_attention"),
         f"""
         saved_ns culprit         kernel
-        250      'most of it in' {BACKWARD}
+        250      'above all in' {BACKWARD}
         """,
     )
 
@@ -52,7 +52,7 @@ def test_depthwise_convolutions_of_halves(trace: MakeTrace) -> None:
         opened.query("finding_depthwise"),
         f"""
         saved_ns culprit         kernel
-        100      'most of it in' {CONV.format("c10::BFloat16")}
+        100      'above all in' {CONV.format("c10::BFloat16")}
         """,
     )
 
@@ -81,7 +81,7 @@ def test_rows_that_are_gathered_and_added(trace: MakeTrace) -> None:
         opened.query("finding_gather_add"),
         f"""
         saved_ns culprit         kernel
-        385      'most of it by' {SCATTER}
+        385      'above all by' {SCATTER}
         """,
     )
 
@@ -100,6 +100,6 @@ def test_long_rows_that_are_sorted(trace: MakeTrace) -> None:
         opened.query("finding_row_sort"),
         f"""
         saved_ns culprit         kernel
-        300      'most of it in' {SORT.format("false")}
+        300      'above all in' {SORT.format("false")}
         """,
     )

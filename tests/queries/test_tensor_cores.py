@@ -78,7 +78,7 @@ def test_what_tensor_cores_would_save(trace: MakeTrace, device: str, by: str, sa
     both = {kind: opened.query(f"finding_{kind}_cores").arrow() for kind in ("tensor", "half")}
     (row,) = both.pop(by).to_pylist()
     assert [table.num_rows for table in both.values()] == [0]
-    assert (row["gpu"], row["culprit"]) == (0, "2 kernels, most of it in")
+    assert (row["gpu"], row["culprit"]) == (0, "2 kernels, above all in")
     assert saved <= row["saved_ns"] <= limit + 1
     assert row["kernel"] == "ampere_sgemm_128x64_tn"
 
@@ -130,7 +130,7 @@ def test_what_passes_over_doubles(trace: MakeTrace) -> None:
     opened = trace(kernel=f"process_id device_id start_ns end_ns name\n{rows}")
     # The chip is not known, nor has it to be.
     (row,) = opened.query("finding_doubles")
-    assert (row["saved_ns"], row["culprit"]) == (16, "4 kernels, most of it in")
+    assert (row["saved_ns"], row["culprit"]) == (16, "4 kernels, above all in")
 
 
 @pytest.mark.parametrize("device", ["'NVIDIA GeForce RTX 4090 Laptop GPU'", "'Tesla P100'"])
@@ -198,7 +198,7 @@ def test_what_aligned_sizes_would_save(trace: MakeTrace, major: object, of_it: f
     assert row == {
         "gpu": 0,
         "saved_ns": round((4000 * 5 / 6 + 3000 * 2 / 3 + 2000 * 3 / 5) * of_it + 1000),
-        "culprit": "4 kernels, most of it in",
+        "culprit": "4 kernels, above all in",
         "kernel": ONE_HALF,
     }
 

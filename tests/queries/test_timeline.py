@@ -296,7 +296,7 @@ def test_what_is_launched_after_waiting_for_the_gpu_is_the_price_of_waiting(
     )
     assert_rows(
         opened.query("finding_synchronizing"),
-        "saved_ns culprit\n 40 'most of it in cudaDeviceSynchronize'",
+        "saved_ns culprit\n 40 'above all in cudaDeviceSynchronize'",
     )
     assert_rows(opened.query("finding_launches"), "saved_ns kernel\n 50 c")
 

@@ -166,7 +166,7 @@ def test_both_tuners_are_found_in_what_an_h200_ran(tmp_path: Path) -> None:
         (finding,) = (each for each in find(opened) if each.source == "finding_autotuning")
         assert finding.saved_ns == sum(row["span_ns"] for row in rows)
         assert finding.text == (
-            "GPU 0: Triton's autotuning tries configurations, of 5 kernels, most for"
+            "GPU 0: Triton's autotuning tries configurations, of 5 kernels, above all for"
             " add, triton_, triton_poi_fused_add_relu_1"
         )
         for row in rows:

@@ -34,7 +34,7 @@ unaligned AS (
 SELECT unaligned.gpu,
        TRY_CAST(least(1, any_value(compute_ns) / sum(total_ns)) * sum(total_ns * share) AS BIGINT)
            AS saved_ns,
-       CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, most of it in')
+       CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, above all in')
             ELSE 'all of it in' END AS culprit,
        arg_max(name, (total_ns, name)) AS kernel
 FROM unaligned

@@ -45,7 +45,7 @@ kernels AS (
     HAVING bool_or(is_after) AND bool_or(NOT is_after)
 )
 SELECT gpu, TRY_CAST(sum(saved_ns * gpu_share) AS BIGINT) AS saved_ns,
-       'most of it around' AS culprit,
+       'above all around' AS culprit,
        arg_max(softmax, (saved_ns * gpu_share, softmax)) AS kernel
 FROM kernels
 JOIN _kernel_time ON name = softmax

@@ -7,7 +7,7 @@
 --   tune before you measure
 -- shown: triton_autotune
 SELECT gpu, TRY_CAST(sum(span_ns) AS BIGINT) AS saved_ns,
-       concat('of ', CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, most for ') END,
+       concat('of ', CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, above all for ') END,
               array_to_string(list(short ORDER BY span_ns DESC, short)[:3], ', ')) AS culprit
 FROM triton_autotune
 GROUP BY gpu

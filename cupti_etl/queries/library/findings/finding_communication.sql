@@ -14,7 +14,7 @@ WITH most AS (
     GROUP BY gpu
 )
 SELECT busy.gpu, greatest(0, exposed_communication_ns - coalesce(wait_ns, 0)) AS saved_ns,
-       'most of it ' || collective
+       'above all ' || collective
            || CASE WHEN collective = 'SendRecv' AND NOT EXISTS (FROM _nccl_pair)
                    THEN ', waiting for its other end included'
                    WHEN EXISTS (FROM _rank_missing)

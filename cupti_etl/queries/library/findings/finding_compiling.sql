@@ -11,7 +11,7 @@
 --   (jax_compilation_cache_dir, the caches of Inductor and Triton)
 -- shown: gap_attribution
 -- label: kernel = kernel(kernel)
-SELECT gpu, total_ns AS saved_ns, 'most of it ' || coalesce(name, 'before') AS culprit,
+SELECT gpu, total_ns AS saved_ns, 'above all ' || coalesce(name, 'before') AS culprit,
        CASE WHEN name IS NULL THEN kernel END AS kernel
 FROM _outside_range
 WHERE state = 'compiling'

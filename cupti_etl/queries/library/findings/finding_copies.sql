@@ -26,7 +26,7 @@ copies AS (
     GROUP BY gpu
 )
 SELECT busy.gpu, exposed_copy_ns AS saved_ns,
-       'most of it ' || CASE WHEN 2 * coalesce(copies.alone_ns, 0) < exposed_copy_ns THEN 'memsets'
+       'above all ' || CASE WHEN 2 * coalesce(copies.alone_ns, 0) < exposed_copy_ns THEN 'memsets'
                              ELSE copies.kind END AS culprit
 FROM busy_breakdown AS busy
 LEFT JOIN copies ON copies.gpu = busy.gpu

@@ -14,7 +14,7 @@
 -- label: kernel = kernel(kernel)
 SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) AS BIGINT) AS saved_ns,
        concat(CASE sum(calls) WHEN 1 THEN 'once' ELSE format('{:,} times', sum(calls)::BIGINT) END,
-              CASE WHEN count(*) > 1 THEN ', most of it in' ELSE ', all of it in' END) AS culprit,
+              CASE WHEN count(*) > 1 THEN ', above all in' ELSE ', all of it in' END) AS culprit,
        arg_max(name, (total_ns, name)) AS kernel
 FROM _kernel_time AS times
 JOIN kernel_rule ON mangled = name

@@ -43,6 +43,6 @@ shares AS (
     GROUP BY gpu
 )
 SELECT gpu, TRY_CAST(saved_ns AS BIGINT) AS saved_ns,
-       CASE WHEN n <= 1 THEN 'once, after' ELSE format('{:,} times, most of it after', n) END
+       CASE WHEN n <= 1 THEN 'once, after' ELSE format('{:,} times, above all after', n) END
            AS culprit, kernel
 FROM shares

@@ -33,7 +33,7 @@ sums AS (
     GROUP BY last
 )
 SELECT gpu, TRY_CAST(sum(saved_ns * gpu_share) AS BIGINT) AS saved_ns,
-       'most of it by' AS culprit,
+       'above all by' AS culprit,
        arg_max(last, (saved_ns * gpu_share, last)) AS kernel
 FROM sums
 JOIN _kernel_time ON name = last

@@ -26,8 +26,8 @@ lines AS (
 )
 SELECT waits.gpu, waits.host_ns - coalesce(compiling.total_ns, 0) AS saved_ns,
        CASE WHEN ranges.name IS NOT NULL THEN 'most of it in ' || ranges.name
-            WHEN lines.place IS NOT NULL THEN 'most of it before ' || lines.place || ' goes on'
-            ELSE 'most of it before' END AS culprit,
+            WHEN lines.place IS NOT NULL THEN 'above all before ' || lines.place || ' goes on'
+            ELSE 'above all before' END AS culprit,
        CASE WHEN ranges.name IS NULL AND lines.place IS NULL THEN parts.kernel END
            AS kernel
 FROM waits

@@ -20,7 +20,7 @@ most AS (
     SELECT gpu, arg_min(name, (-ns, name)) AS name FROM waits GROUP BY gpu
 )
 SELECT bound.gpu, saved_ns - synchronized_ns AS saved_ns,
-       concat(verdict, ', most of it before') AS culprit, most.name AS kernel
+       concat(verdict, ', above all before') AS culprit, most.name AS kernel
 FROM launch_bound AS bound
 LEFT JOIN most ON most.gpu = bound.gpu
 WHERE verdict IN ('launch bound', 'partly launch bound')

@@ -10,7 +10,7 @@
 -- shown: kernel_summary
 -- label: kernel = kernel(kernel)
 SELECT times.gpu, TRY_CAST(least(sum(total_ns), any_value(compute_ns)) AS BIGINT) AS saved_ns,
-       CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, most of it in')
+       CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, above all in')
             ELSE 'all of it in' END AS culprit,
        arg_max(name, (total_ns, name)) AS kernel
 FROM _kernel_time AS times

@@ -86,7 +86,7 @@ captured AS (
     GROUP BY edges.gpu
 )
 SELECT sums.gpu, saved_ns,
-       CASE WHEN captured.gpu IS NULL THEN 'most of it before'
+       CASE WHEN captured.gpu IS NULL THEN 'above all before'
             ELSE 'most of it capturing graphs' END AS culprit,
        CASE WHEN captured.gpu IS NULL THEN kernel END AS kernel
 FROM sums

@@ -54,7 +54,7 @@ beside AS (
     GROUP BY edges.gpu, counter
 )
 SELECT gpu, any_value(ns) FILTER (WHERE counter IS NULL) AS saved_ns,
-       'most of it ' || replace(replace(
+       'above all ' || replace(replace(
            arg_min(counter, (-ns, counter)) FILTER (WHERE counter IS NOT NULL),
            'bytes_transfer_', ''), 'gpu_page_fault', 'in page faults') AS culprit
 FROM beside

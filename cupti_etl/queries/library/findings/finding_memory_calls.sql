@@ -11,7 +11,7 @@
 --   set less often, and more at once; a long first cudaMalloc or cudaFree makes a context or loads
 --   a library: measure after a warm-up
 -- shown: idle_summary
-SELECT sums.gpu, saved_ns, 'most of it in ' || name AS culprit
+SELECT sums.gpu, saved_ns, 'above all in ' || name AS culprit
 FROM (
     SELECT gpu, TRY_CAST(sum(memory_ns) AS BIGINT) AS saved_ns FROM _gap_cause GROUP BY gpu
 ) AS sums

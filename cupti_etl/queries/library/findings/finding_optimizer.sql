@@ -17,7 +17,7 @@ WITH passes AS (
         AND regexp_matches(name, '(Unary|Binary|Ternary|Pointwise)Op')
 )
 SELECT gpu, TRY_CAST(list_sum(list(total_ns ORDER BY total_ns DESC)[3:]) AS BIGINT) AS saved_ns,
-       concat(count(*), ' kernels, most of it in') AS culprit,
+       concat(count(*), ' kernels, above all in') AS culprit,
        arg_max(name, (total_ns, name)) AS kernel
 FROM passes
 GROUP BY gpu

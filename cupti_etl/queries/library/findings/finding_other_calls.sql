@@ -10,7 +10,7 @@
 -- advice: make contexts, streams, events, graphs and links to other GPUs, and ask for properties,
 --   once, before the loop; what libraries call for each launch, a CUDA graph leaves out
 -- shown: idle_summary
-SELECT sums.gpu, saved_ns, 'most of it in ' || name AS culprit
+SELECT sums.gpu, saved_ns, 'above all in ' || name AS culprit
 FROM (
     SELECT gpu, TRY_CAST(sum(other_cuda_ns) AS BIGINT) AS saved_ns FROM _gap_cause GROUP BY gpu
 ) AS sums

@@ -10,6 +10,6 @@
 --   (cudaLaunchHostFunc), other ranks, graph launches, other programs on the GPU
 -- shown: gap_attribution --where "queued_ns >= 20000" --sort queued_ns
 -- label: kernel = kernel(kernel)
-SELECT gpu, idle_ns AS saved_ns, 'most of it before' AS culprit, kernel
+SELECT gpu, idle_ns AS saved_ns, 'above all before' AS culprit, kernel
 FROM _idle_culprit
 WHERE state = 'queued'

@@ -7,7 +7,7 @@
 -- advice: use more micro-batches or another schedule, and give all stages as much to do
 -- shown: nccl_p2p
 SELECT gpu, TRY_CAST(sum(wait_ns) AS BIGINT) AS saved_ns,
-       arg_min(coalesce('most of it for rank ' || last_rank, 'most of it for GPU ' || last_gpu),
+       arg_min(coalesce('above all for rank ' || last_rank, 'above all for GPU ' || last_gpu),
                (-wait_ns, last_gpu)) AS culprit
 FROM _exposed_wait
 WHERE wait_ns > 0 AND is_send

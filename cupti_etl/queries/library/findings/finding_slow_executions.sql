@@ -18,7 +18,7 @@ tails AS (
     SELECT gpu, name, count(*) AS n, sum(lost_ns) AS lost_ns FROM shapes GROUP BY gpu, name
 )
 SELECT gpu, TRY_CAST(sum(lost_ns) AS BIGINT) AS saved_ns,
-       concat(CASE WHEN sum(n) > 1 THEN concat(sum(n), ' names and shapes, most of it ') END,
+       concat(CASE WHEN sum(n) > 1 THEN concat(sum(n), ' names and shapes, above all ') END,
               'in ', arg_min(name, (-lost_ns, name))) AS culprit
 FROM tails
 GROUP BY gpu

@@ -47,7 +47,7 @@ most AS (
     GROUP BY gpu
 )
 SELECT most.gpu, TRY_CAST(least(saved_ns, compute_ns) AS BIGINT) AS saved_ns,
-       concat(CASE WHEN n > 1 THEN concat(n, ' names and shapes, most of it ') END, 'with grid ',
+       concat(CASE WHEN n > 1 THEN concat(n, ' names and shapes, above all ') END, 'with grid ',
               worst.grid, ' and block ', worst.block, ' in') AS culprit,
        coalesce((SELECT min(mangled) FROM kernel_name WHERE demangled = worst.demangled),
                 worst.demangled) AS kernel

@@ -64,7 +64,7 @@ sums AS (
 )
 SELECT sums.gpu,
        TRY_CAST(greatest(wasted_ns - coalesce(beside_ns, 0), 0) AS BIGINT) AS saved_ns,
-       concat(CASE WHEN n > 1 THEN concat(n, ' names and shapes, most of it ') END, 'with grid ',
+       concat(CASE WHEN n > 1 THEN concat(n, ' names and shapes, above all ') END, 'with grid ',
               worst.grid, ' and block ', worst.block, ' in') AS culprit,
        coalesce((SELECT min(mangled) FROM kernel_name WHERE demangled = worst.demangled),
                 worst.demangled) AS kernel

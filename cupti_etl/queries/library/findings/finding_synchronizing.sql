@@ -25,7 +25,7 @@ calls AS (
     SELECT gpu, arg_min(longest, (-gap_ns, name)) AS longest FROM names GROUP BY gpu
 )
 SELECT gaps.gpu, waiting_ns + coalesce(synchronized_ns, 0) AS saved_ns,
-       'most of it in ' || nullif(concat_ws(' in ', longest.name, longest.range), '') AS culprit
+       'above all in ' || nullif(concat_ws(' in ', longest.name, longest.range), '') AS culprit
 FROM gaps
 LEFT JOIN calls ON calls.gpu = gaps.gpu
 LEFT JOIN launch_bound AS bound ON bound.gpu = gaps.gpu

@@ -26,7 +26,7 @@ most AS (
     LIMIT 3
 )
 SELECT gpu, TRY_CAST(sum(turn_ns) AS BIGINT) AS saved_ns,
-       'most for ' || (
+       'above all for ' || (
            SELECT string_agg(hlo_module, ', ' ORDER BY gpu_ns DESC, hlo_module) FROM most
        ) AS culprit
 FROM turns

@@ -14,7 +14,7 @@
 SELECT times.gpu, what,
        TRY_CAST(least(sum(total_ns), any_value(compute_ns)) * any_value(share) AS BIGINT)
            AS saved_ns,
-       CASE WHEN count(*) > 1 THEN 'most' ELSE 'all' END || ' of it in' AS culprit,
+       CASE WHEN count(*) > 1 THEN 'above all' ELSE 'all of it' END || ' in' AS culprit,
        arg_max(name, (total_ns, name)) AS kernel
 FROM _kernel_time AS times
 JOIN (

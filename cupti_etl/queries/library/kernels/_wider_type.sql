@@ -33,7 +33,7 @@ wider AS (
 SELECT wider.gpu, is_double, any_value(has_tf32) AS has_tf32,
        TRY_CAST(sum(total_ns * share) * least(1, any_value(compute_ns) / nullif(sum(total_ns), 0))
            AS BIGINT) AS saved_ns,
-       CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, most of it in')
+       CASE WHEN count(*) > 1 THEN concat(count(*), ' kernels, above all in')
             ELSE 'all of it in' END AS culprit,
        arg_max(name, (total_ns * share, name)) AS kernel
 FROM wider
