@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from support.captures import Capturer, running
 from support.proxy import Proxy
@@ -148,7 +149,9 @@ def test_what_a_killed_capture_left_is_uploaded(
         capturer, "s3://traces/run42", launches=300, ready=ready, until=until
     )
     with running(words, env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
-        wait_until(lambda: any(spool.glob("*/kernel/part-000001.parquet")))
+        wait_until(lambda: sum(
+            pq.read_metadata(part).num_rows for part in spool.glob("*/kernel/part-*.parquet")
+        ) == 300)  # fmt: skip
         process.kill()
         process.wait()
         until.touch()
