@@ -49,7 +49,7 @@ _KERNELS = """
 _THREADS = """
     SELECT place, thread_id, min(name.name) AS name
     FROM name
-    JOIN _perfetto_process USING (process_id)
+    JOIN _export_process USING (process_id)
     WHERE object_kind = 'thread' AND thread_id IS NOT NULL
     GROUP BY place, thread_id
 """
@@ -106,7 +106,7 @@ class _Writer:
         self._kernels = Numbers(self._kernel, _KERNEL_NUMBERS, MOST_NAMES)
         self._tracks = Numbers(self._track)
         self._kernel_names = trace.sql(_KERNELS).arrow()
-        self._pids = {row["place"]: row["pid"] for row in trace.sql("FROM _perfetto_process")}
+        self._pids = {row["place"]: row["pid"] for row in trace.sql("FROM _export_process")}
 
         self._threads = {
             (row["place"], row["thread_id"] & _THREAD_BITS): row["name"]
@@ -123,7 +123,7 @@ class _Writer:
         if len(gpus):
             self._write(packets.gpu_info(encoded(packets.GPU, gpus)), one)
         self._write(packets.NAMES, one)
-        rows = self._trace.sql("FROM _perfetto_process").arrow()
+        rows = self._trace.sql("FROM _export_process").arrow()
         self._write(packets.PROCESS, rows.append_column("track", _track_of(rows["place"])))
 
     def work(self) -> None:

@@ -14,7 +14,7 @@
 --   event VARCHAR: One event, as JSON.
 WITH owner AS (
     SELECT process_id, pid, name AS called, count(*) OVER () > 1 AS has_others
-    FROM _perfetto_process
+    FROM _export_process
     SEMI JOIN process USING (process_id)
 ),
 -- As process_id and correlation_id are those of a piece of work, or marker_id of a range.

@@ -6,7 +6,7 @@
 -- columns:
 --   counter_key UBIGINT: What tells it from others.
 --   gpu BIGINT: The GPU, as in gpu; -1 for what is of a process.
---   process_place BIGINT: The process, as in _perfetto_process; -1 for what is of a GPU.
+--   process_place BIGINT: The process, as in _export_process; -1 for what is of a GPU.
 --   counter VARCHAR: Its name.
 --   unit VARCHAR: Unit of its values; NULL if it is not known.
 --   timestamp_ns BIGINT [epoch ns]: When it had the value.
@@ -43,6 +43,6 @@ FROM (
                   replace(memory_kind, '_', ' ')),
            'bytes', timestamp_ns, in_use_bytes
     FROM memory_timeline AS memory
-    LEFT JOIN _perfetto_process AS processes ON processes.process_id = memory.process_id
+    LEFT JOIN _export_process AS processes ON processes.process_id = memory.process_id
     WHERE timestamp_ns >= 0
 )

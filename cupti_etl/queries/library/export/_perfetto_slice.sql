@@ -5,7 +5,7 @@
 -- columns:
 --   track BIGINT: From bit 40 on one more than process_place, from bit 32 on what it is of (1 what
 --     a thread did, 2 ranges of no thread, 3 waits, 4 losses), below that the thread.
---   process_place BIGINT: Number of the process, as in _perfetto_process; 0 if it is not known.
+--   process_place BIGINT: Number of the process, as in _export_process; 0 if it is not known.
 --   layer BIGINT: Of two with the same times, the outer one has the lower number.
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended; NULL if it did not while tracing.
@@ -71,5 +71,5 @@ SELECT ((coalesce(processes.place, 0) + 1) << 40) + (content::BIGINT << 32)
        if(end_ns < start_ns, start_ns, end_ns) AS end_ns, is_instant, is_call, category,
        coalesce(things.name, '') AS name, launch_id, arguments
 FROM things
-LEFT JOIN _perfetto_process AS processes ON processes.process_id = things.process_id
+LEFT JOIN _export_process AS processes ON processes.process_id = things.process_id
 WHERE start_ns >= 0

@@ -25,7 +25,7 @@ found AS (
            coalesce(gpus.gpu, coalesce((SELECT max(gpu) + 1 FROM gpu), 0)
                               + coalesce(streams.device_id, 0)) AS gpu
     FROM streams
-    LEFT JOIN _perfetto_process AS processes ON processes.process_id = streams.process_id
+    LEFT JOIN _export_process AS processes ON processes.process_id = streams.process_id
     LEFT JOIN gpus
         ON gpus.process_id = streams.process_id AND gpus.device_id = streams.device_id
 )

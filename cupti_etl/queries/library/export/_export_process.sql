@@ -1,4 +1,4 @@
--- The processes of a Perfetto trace: how each is numbered and shown.
+-- The processes of an export for viewers: how each is numbered and shown.
 --
 -- computed: Rows of process, ordered by rank, host and pid. Of processes with the same pid, as of
 --   several hosts or containers, each is shown with a number above all that Linux gives.
