@@ -15,6 +15,10 @@ from support.trace import write_trace
 import cupti_etl
 from cupti_etl.api import Trace
 
+# As commands ask so small a trace.  What Python opens has all processors, which would wait for one
+# another, and tests run beside each other.
+ONE_THREAD = {"threads": "1"}
+
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Iterator[Callable[..., Trace]]:
@@ -23,7 +27,8 @@ def trace(tmp_path: Path) -> Iterator[Callable[..., Trace]]:
     with ExitStack() as stack:
 
         def make(**tables: str) -> Trace:
-            return stack.enter_context(cupti_etl.open(write_trace(next(folders), **tables)))
+            path = write_trace(next(folders), **tables)
+            return stack.enter_context(cupti_etl.open(path, settings=ONE_THREAD))
 
         yield make
 
@@ -49,4 +54,4 @@ def open_once() -> Iterator[Callable[[Path], Trace]]:
     So what it was asked is not computed anew for each comparison with another trace.
     """
     with ExitStack() as stack:
-        yield cache(lambda path: stack.enter_context(cupti_etl.open(path)))
+        yield cache(lambda path: stack.enter_context(cupti_etl.open(path, settings=ONE_THREAD)))
