@@ -13,6 +13,8 @@ from support.command import etl
 
 import cupti_etl
 from cupti_etl.errors import TraceError
+from cupti_etl.queries.catalog import Catalog, library
+from cupti_etl.render import duckdb_file
 from cupti_etl.render.duckdb_file import migrate_file, pending_migrations
 from cupti_etl.schema import revisions
 from cupti_etl.storage import migrations as migrate
@@ -36,6 +38,23 @@ def unpacked(fixture: Path, folder: Path) -> Path:
 def now(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The file as it would be written now, for all who only read it."""
     return make(tmp_path_factory.mktemp("now"))
+
+
+@pytest.fixture
+def few_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the library, ``kernel_summary`` and what it needs: to bind all takes two seconds.
+
+    That all of it can be bound over the tables of a migrated file, other tests see.
+    """
+    whole = library()
+    left, needed = ["kernel_summary"], set()
+    while left:
+        name = left.pop()
+        if name in whole and name not in needed:
+            needed.add(name)
+            left += whole[name].needs
+    few = Catalog(query for query in whole if query.name in needed)
+    monkeypatch.setattr(duckdb_file, "library", lambda: few)
 
 
 def described(path: Path) -> list[tuple[object, ...]]:
@@ -92,6 +111,7 @@ def test_a_file_of_each_schema_becomes_one_of_this(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("few_queries")
 @pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
 def test_the_next_migration(fixture: Path, tmp_path: Path, history: Path) -> None:
     path = unpacked(fixture, tmp_path)
@@ -115,6 +135,7 @@ def test_the_next_migration(fixture: Path, tmp_path: Path, history: Path) -> Non
         assert con.sql("FROM mine").fetchall() == [(2,)]
 
 
+@pytest.mark.usefixtures("few_queries")
 @pytest.mark.parametrize(
     "fault", ["op.execute('ALTER TABLE nothing DROP COLUMN a')", "raise ValueError('a mistake')"]
 )
@@ -130,6 +151,7 @@ def test_a_step_that_fails_leaves_the_file_as_it_was(
     assert not path.with_name(f"{path.name}.wal").exists()
 
 
+@pytest.mark.usefixtures("few_queries")
 def test_a_query_that_fails_leaves_the_file_as_it_was(tmp_path: Path, history: Path) -> None:
     path = unpacked(FIXTURES[-1], tmp_path)
     before = path.read_bytes()
