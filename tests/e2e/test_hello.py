@@ -267,6 +267,7 @@ def test_a_full_queue(crowd: Crowd) -> None:
     assert not [one for one in collector.refused if "reach" in one.reason]
 
 
+@pytest.mark.slow
 def test_killed_before_it_was_heard(crowd: Crowd) -> None:
     wait_for(crowd.files["ready"])
     crowd.program.kill()

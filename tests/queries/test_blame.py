@@ -115,6 +115,7 @@ def test_what_beginning_a_kernel_takes_after_the_host_is_no_waiting_on_a_queue(
     )
 
 
+@pytest.mark.slow
 def test_copies_beside_kernels_are_not_to_blame(trace: MakeTrace) -> None:
     kernel = "process_id device_id start_ns end_ns name\n1 0 0 1000 k"
     opened = trace(
@@ -344,6 +345,7 @@ def test_one_slow_step_is_no_steps(trace: MakeTrace) -> None:
     assert_rows(opened.query("finding_slow_steps"), 'saved_ns culprit\n400 "step 4"')
 
 
+@pytest.mark.slow
 def test_the_name_of_a_kernel_is_cut_and_not_what_is_said_of_it(trace: MakeTrace) -> None:
     name = f"sm80_xmma_{'gemm_' * 20}cublas"
     with trace(
@@ -367,6 +369,7 @@ registers_per_thread static_shared_bytes dynamic_shared_bytes name
     assert "…" in kernel
 
 
+@pytest.mark.slow
 def test_a_gpu_that_is_not_known_is_not_called_by_a_number(trace: MakeTrace) -> None:
     opened = trace(
         kernel="process_id device_id start_ns end_ns name\n 1 0 0 100 a\n 2 1 0 100 a",

@@ -60,6 +60,7 @@ def test_runs_of_other_lengths_have_equal_steps(tmp_path: Path) -> None:
     assert found.verdict == "none"
 
 
+@pytest.mark.slow
 def test_of_whole_traces_the_steps_after_the_warm_up_are_compared(
     runs: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -86,6 +87,7 @@ def test_of_whole_traces_the_steps_after_the_warm_up_are_compared(
     assert (tmp_path / "diff.md").read_text() == text
 
 
+@pytest.mark.slow
 def test_parts_are_compared_as_they_are(runs: tuple[Path, Path]) -> None:
     with (
         cupti_etl.open(runs[0]) as before,
@@ -97,6 +99,7 @@ def test_parts_are_compared_as_they_are(runs: tuple[Path, Path]) -> None:
     assert (row["before_calls"], row["before_mean_ns"], row["after_mean_ns"]) == (1, 5000, 90_000)
 
 
+@pytest.mark.slow
 def test_several_runs_of_each_are_compared(runs: tuple[Path, Path]) -> None:
     with cupti_etl.open(runs[0]) as before, cupti_etl.open(runs[1]) as after:
         found = cupti_etl.diff([before, before], [after, after])

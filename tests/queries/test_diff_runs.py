@@ -189,6 +189,7 @@ def test_the_statistics_are_those_of_the_papers() -> None:
     assert {free: round(t_quantile(0.05, free), 3) for free in table} == table
 
 
+@pytest.mark.slow
 def test_the_interval_of_two_runs_is_as_wide_as_their_parts_differ() -> None:
     chance = random.Random(1)
 
@@ -235,6 +236,7 @@ def test_the_command_takes_more_runs(tmp_path: Path) -> None:
     assert sum(parts) == pytest.approx(step["change_ns"])
 
 
+@pytest.mark.slow
 def test_calls_that_failed_in_a_run_are_said(tmp_path: Path) -> None:
     kernel = "process_id device_id start_ns end_ns name\n 1 0 10 20 a\n"
     fine = write_trace(tmp_path / "fine", kernel=f"{kernel} 1 0 30 40 b")

@@ -27,6 +27,7 @@ def periodic(call: str, begin: int = 0) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_a_guess_is_said_beside_the_steps(trace: MakeTrace) -> None:
     loop = [
         f"1 0 {n} {100 * n + at} {100 * n + at + 9} {name}"
@@ -68,6 +69,7 @@ def test_a_loop_after_a_long_start_has_steps_which_answers_are_about(trace: Make
         assert row["span_ns"] < 1000
 
 
+@pytest.mark.slow
 def test_a_guess_that_leaves_out_half_of_the_kernels_is_not_what_answers_are_about(
     trace: MakeTrace,
 ) -> None:

@@ -59,6 +59,7 @@ def loop(lost: int | None = None) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_what_the_host_did_for_a_guessed_step(trace) -> None:
     with trace(**loop()) as whole, whole.scope(steps="2-3") as part:
         assert_rows(
@@ -79,6 +80,7 @@ def test_what_the_host_did_for_a_guessed_step(trace) -> None:
         assert_rows(part.query("step"), "host_start_ns host_end_ns\n - -\n - -")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", [0, 6, 15])
 def test_a_call_that_was_not_recorded_moves_an_edge_and_no_more(trace, lost: int) -> None:
     """Of the kernel that a guessed step begins with; the parts still add to the whole."""

@@ -80,6 +80,7 @@ _ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(rows=_ROWS, of=_INTERVALS)
 def test_rows_are_found_as_by_comparing_each_with_each(rows: Rows, of: Rows) -> None:

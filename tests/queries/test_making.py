@@ -336,6 +336,7 @@ def test_all_that_a_query_reads_is_begun_at_once(
     assert seen == [is_begun]
 
 
+@pytest.mark.slow
 def test_many_threads_ask_one_trace_and_a_part_of_it_at_once(trace: MakeTrace) -> None:
     names = ("busy_breakdown", "idle_summary", "kernel_summary", "run_summary", "memcpy_summary")
     with trace(kernel=KERNELS) as opened, opened.scope(from_="5ns") as part:

@@ -110,6 +110,7 @@ def test_without_managed_memory_nothing_is_found(trace: MakeTrace) -> None:
     assert opened.query("finding_managed_memory").count() == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moves", ["", "1 bytes_transfer_HtoD user 10 90 8 - 0"])
 def test_a_report_shows_what_moved_if_anything_did(trace: MakeTrace, moves: str) -> None:
     columns = "process_id counter migration_cause start_ns end_ns bytes src_device_id dst_device_id"
@@ -124,6 +125,7 @@ def test_a_report_shows_what_moved_if_anything_did(trace: MakeTrace, moves: str)
     assert not any("Managed memory that moved" in each for each in report.empty.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("calls", "moves", "is_said"),
     [

@@ -225,6 +225,7 @@ def test_a_table_that_had_no_parts_gets_some(tmp_path: Path) -> None:
         assert_rows(opened.query("kernel_summary"), "name calls\n a 1")
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_exchanged_all_the_time_gives_whole_answers(tmp_path: Path) -> None:
     path = write_trace(tmp_path / "run")
     for _ in range(5):

@@ -90,6 +90,7 @@ def test_what_computes_attention_is_counted(
     assert rows["aten::" + operator] == flops
 
 
+@pytest.mark.slow
 def test_a_recurrent_network_multiplies_by_each_of_its_matrices(trace: MakeTrace) -> None:
     # 5 sequences of 7; 2 * 35 * (8*3 + 8*2), and backwards twice that.
     sizes = "[5,7,3],[[8,3],[8,2],[8],[8]],[],[64]"
@@ -117,6 +118,7 @@ def test_a_step_has_the_operations_that_began_in_it(trace: MakeTrace) -> None:
     assert step["known_pct"] == 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", ["step_breakdown", "step_summary", "step_category", "step_mfu", "_step_kernel"]
 )

@@ -283,6 +283,7 @@ def test_sizes_in_the_spelling_of_older_pytorch(trace: MakeTrace) -> None:
     )
 
 
+@pytest.mark.slow
 def test_without_calls_nobody_knows_what_operators_asked_for(trace: MakeTrace) -> None:
     module = """
         1          5         8         start -5           -      "nn.Module: Linear_0"

@@ -136,6 +136,7 @@ def test_the_command_beside_a_finding_shows_what_it_is_about(tmp_path: Path) -> 
         invoke("query", saving.shown, folder, *shlex.split(saving.options))
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_report_fits_its_width(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +162,7 @@ def test_on_a_terminal_the_report_fits_its_width(
     assert not re.search(r"[`\\]|\*\*", text)
 
 
+@pytest.mark.slow
 def test_what_is_too_wide_for_a_narrow_window_is_scrolled_to(tmp_path: Path) -> None:
     path = write_trace(
         tmp_path / "run", kernel="device_id start_ns end_ns name\n0 0 10 a\n0 20 40 b"
@@ -187,6 +189,7 @@ def test_a_page_says_what_a_row_is_about_first_and_in_words(tmp_path: Path) -> N
     assert ">exposed communication</th>" in text
 
 
+@pytest.mark.slow
 def test_a_report_of_several_traces_names_them(tmp_path: Path) -> None:
     paths = [
         str(write_trace(tmp_path / name, kernel=f"start_ns end_ns name\n{at} 9 k"))
@@ -209,6 +212,7 @@ def test_what_grows_while_it_is_asked_is_said_to(tmp_path: Path, name: str, end:
     assert (said in (tmp_path / name).read_text()) == (end == "-")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["report.md", "report.html"])
 def test_calls_that_failed_are_said_before_anything_else(tmp_path: Path, name: str) -> None:
     # Where no kernel runs, a program is fast, and a copy takes all of its time.
@@ -231,6 +235,7 @@ def test_calls_that_failed_are_said_before_anything_else(tmp_path: Path, name: s
     ) in page.read_text().split("Findings")[0]
 
 
+@pytest.mark.slow
 def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
     # Most programs of a course work for a millisecond, and make a context for a second.
     tables = {
@@ -265,6 +270,7 @@ def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
         assert f"{said}{then}" in invoke("report", str(write_trace(tmp_path / name, **tables)))
 
 
+@pytest.mark.slow
 def test_of_steps_that_took_longer_the_longest_come_first(tmp_path: Path) -> None:
     # More of them than there is room for.
     ends = [0]
@@ -292,6 +298,7 @@ def test_of_steps_that_took_longer_the_longest_come_first(tmp_path: Path) -> Non
     assert [row.split("|")[1].strip() for row in rows[2:5]] == ["75", "71", "67"]
 
 
+@pytest.mark.slow
 def test_a_report_in_python_is_that_of_the_command(tmp_path: Path) -> None:
     # Five steps, of which the first is a warm-up.
     starts = [0, 9_000_000, 10_000_000, 11_000_000, 12_000_000]

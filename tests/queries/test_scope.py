@@ -113,6 +113,7 @@ def test_ranks_processes_and_gpus_keep_their_numbers(trace) -> None:
             assert part.sql("FROM kernel").count() == 1
 
 
+@pytest.mark.slow
 def test_each_process_has_its_times(trace) -> None:
     with trace(**TABLES, marker=MARKS) as whole, whole.scope(range="forward") as part:
         assert part.says == "in forward"

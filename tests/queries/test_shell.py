@@ -160,6 +160,7 @@ def test_ctrl_c_gives_up_the_line_and_the_statement_but_not_the_shell(
     assert shell.close() == 0
 
 
+@pytest.mark.slow
 def test_history_is_kept(start: Callable[[], Terminal], tmp_path: Path) -> None:
     pytest.importorskip("readline")
     shell = start()

@@ -104,6 +104,7 @@ def of_code(folder: Path, rows: list[str]) -> cupti_etl.Trace:
     return cupti_etl.open(with_code(folder, tables, "costly"))
 
 
+@pytest.mark.slow
 def test_causes_in_the_code(tmp_path: Path) -> None:
     """Once with a sample of each instruction, then with those of the costly one alone."""
     everywhere = [
@@ -134,6 +135,7 @@ def test_causes_in_the_code(tmp_path: Path) -> None:
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("state", "samples", "said"),
     [

@@ -10,6 +10,7 @@ from cupti_etl.analysis.report import build
 from cupti_etl.queries.catalog import library
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("begin", "end", "said"),
     [("0ns", "200us", "60 %"), ("60us", "200us", "33 %"), ("60us", "125us", None)],
@@ -49,6 +50,7 @@ def test_work_without_calls_is_said_to_be_missing(
         assert [each.split(" of the work")[0] for each in build(part).warnings] == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("until", "said"), [(1700, "70 %"), (1010, None)])
 def test_graphs_as_a_whole_are_said_to_hide_their_kernels(
     trace: MakeTrace, until: int, said: str | None
@@ -84,6 +86,7 @@ def test_what_was_launched_outside_of_a_part_is_a_share_of_all_work(trace: MakeT
         assert [row["percent"] for row in part.query("_work_without_call")] == [50]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("api", "kind", "said"),
     [

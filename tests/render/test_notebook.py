@@ -103,6 +103,7 @@ def run_cells(opened: Trace, *cells: str) -> Told:
     return told[1:]
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_a_wide_table_as_one(trace: MakeTrace) -> None:
     opened = trace(kernel=KERNELS, process=PROCESSES)
     cells = (
@@ -122,6 +123,7 @@ def test_a_notebook_shows_a_wide_table_as_one(trace: MakeTrace) -> None:
     assert not displayed
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_the_line_that_was_wrong(trace: MakeTrace) -> None:
     opened = trace(kernel=KERNELS)
     cells = (

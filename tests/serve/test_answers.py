@@ -212,12 +212,14 @@ def test_a_damaged_part_names_no_path(client: Any, folder: Path) -> None:
     assert str(folder.parent) not in json.dumps(said)
 
 
+@pytest.mark.slow
 def test_what_is_compared_begins_with_the_verdict(serve: Serve, tmp_path: Path) -> None:
     traces = [write_trace(tmp_path / name, process="process_id pid\n1 10") for name in "ab"]
     answer = serve(*traces).get("/compare?format=shown").json()
     assert answer["notes"] == ["verdict: cannot tell: neither run has finished kernels"]
 
 
+@pytest.mark.slow
 def test_the_page_compares_the_part_that_the_command_does(serve: Serve, tmp_path: Path) -> None:
     # Between the warm-up and the last there are 4 steps.
     starts = (0, 3000, 4000, 5000, 6000, 7000)
