@@ -251,7 +251,7 @@ def verdict_and_kernels(trace: Path) -> tuple[str, int]:
         content = "a folder" if path.is_dir() else path.read_bytes()
         digest.update(repr((str(path.relative_to(trace)), content)).encode())
     if digest.digest() not in _SAID:
-        with cupti_etl.open(trace) as opened:
+        with cupti_etl.open(trace, settings={"threads": "1"}) as opened:
             (row,) = opened.sql("SELECT subject FROM capture_health WHERE section = 'verdict'")
             _SAID[digest.digest()] = row["subject"], opened.sql("FROM kernel").count()
     return _SAID[digest.digest()]
