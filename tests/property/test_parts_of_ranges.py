@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -64,8 +66,9 @@ def windows(luck: random.Random) -> tuple[Window, ...]:
     return tuple(found)
 
 
-def sums(path: Path, choice: Choice) -> tuple[list[str], list[str]]:
-    with Trace((path,), choice=choice) as part:
+def sums(path: Path, choice: Choice, below: Trace | None = None) -> tuple[list[str], list[str]]:
+    """Of a part; ``below``: the same GPUs at all times, opened for it alone if not given."""
+    with Trace((path,), choice=choice, below=below) as part:
         own, both = (sorted(map(repr, part.sql(f"FROM {n}"))) for n in ("_range_own", "range_gpu"))
     return own, both
 
@@ -74,14 +77,21 @@ def sums(path: Path, choice: Choice) -> tuple[list[str], list[str]]:
 def test_sums_of_a_part_are_what_adding_up_gives(tmp_path: Path, seed: int) -> None:
     luck = random.Random(seed)
     path = write_trace(tmp_path / "run", **made_up(luck))
-    for _ in range(4):
-        choice = Choice("made up", windows=windows(luck))
-        if luck.random() < 0.3:
-            gpu = Gpu(0, 1, 0, "GPU-10", "H200", None)
-            choice = Choice("one GPU", "", (1,), (gpu,), True, choice.windows)
-        found = sums(path, choice)
-        with patch.object(part_sums, "operators", lambda *_: {}):
-            assert found == sums(path, choice), choice
+    gpu = Gpu(0, 1, 0, "GPU-10", "H200", None)
+    with ExitStack() as stack:
+
+        @cache
+        def below(of_gpu: bool) -> Trace:
+            who = Choice("one GPU", "", (1,), (gpu,), True) if of_gpu else Choice("all")
+            return stack.enter_context(Trace((path,), choice=who))
+
+        for _ in range(4):
+            choice = Choice("made up", windows=windows(luck))
+            if of_gpu := luck.random() < 0.3:
+                choice = Choice("one GPU", "", (1,), (gpu,), True, choice.windows)
+            found = sums(path, choice, below(of_gpu))
+            with patch.object(part_sums, "operators", lambda *_: {}):
+                assert found == sums(path, choice, below(of_gpu)), choice
 
 
 def test_all_of_a_trace_has_the_sums_of_the_trace(tmp_path: Path) -> None:
