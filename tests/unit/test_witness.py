@@ -15,6 +15,8 @@ from cupti_etl.capture import signal_witness
 from cupti_etl.capture.signal_witness import Witness
 
 SIGNALS = (signal.SIGUSR1, signal.SIGUSR2)
+# A capture forks it before it has threads; those that run tests have some.
+pytestmark = pytest.mark.filterwarnings("ignore:.* multi-threaded, use of fork:DeprecationWarning")
 
 
 @pytest.fixture
