@@ -72,11 +72,12 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     ],
     "threads": native_sources("segment"),
 }
+# Not hello: ThreadSanitizer takes clone() for fork(), where GCC 13 ends and GCC 12 saw nothing from then
+# on; and the mapping that hello exchanges while a thread uses it, for a write.
 THREADED = (
     "beside",
     "callbacks",
     "wakeup",
-    "hello",
     "nccl",
     "orders",
     "queue",
