@@ -72,8 +72,8 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     ],
     "threads": native_sources("segment"),
 }
-# Not hello: ThreadSanitizer takes clone() for fork(), where GCC 13 ends and GCC 12 saw nothing from then
-# on; and the mapping that hello exchanges while a thread uses it, for a write.
+# Not hello: ThreadSanitizer takes its clone() for fork(), where GCC 13's ends, and GCC 12's saw
+# nothing from then on; and the mapping that it exchanges while a thread uses it, for a write.
 THREADED = (
     "beside",
     "callbacks",
