@@ -166,7 +166,7 @@ def test_an_export_of_a_step_has_what_allocators_did_in_it(tmp_path: Path) -> No
     events = json.loads(out.read_text())["traceEvents"]
     assert [each["args"]["Bytes"] for each in events if each["name"] == "[memory]"] == [-8]
     arrows = sorted((each["ph"], each["id"]) for each in events if each["name"] == "ac2g")
-    assert arrows == [("f", 2), ("s", 2)]
+    assert arrows == [("f", "2 of 11"), ("s", "2 of 11")]
 
 
 def test_a_part_of_a_trace_that_does_not_know_its_devices(trace) -> None:
