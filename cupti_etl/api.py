@@ -94,7 +94,8 @@ class Trace:
         below: Trace | None = None,
     ) -> None:
         if confined:  # else they may read whatever they name
-            settings = {**threads_of(paths), **(settings or {})}
+            given = settings or {}
+            settings = {**threads_of(paths, given.get("memory_limit")), **given}
         self._given, self._confined, self._choice = paths, confined, choice
         self._settings, self._is_for_strangers = settings, is_for_strangers
         # The trace that this is a part of, or itself.

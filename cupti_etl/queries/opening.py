@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from cupti_etl.schema.arrow import SCHEMA_VERSION, TABLES
 from cupti_etl.storage import manifest
 from cupti_etl.storage.sources import Folder, Source, quoted
 from cupti_etl.storage.state import state, state_bytes
+from cupti_etl.units import size_bytes
 
 if TYPE_CHECKING:
     import duckdb
@@ -23,25 +25,40 @@ _ONE_THREAD_BYTES = 2 << 20
 # a few do, and each takes memory for what it reads.
 _FEW_THREADS, _THREAD_BYTES = 8, 8 << 20
 _LOOKED_THROUGH = 16
+# Threads that sort or join at once need room each: four failed with 60 MB.
+_MEMORY_BYTES = 32 << 20
 
 
-def threads_of(paths: Sequence[Path]) -> Mapping[str, str]:
-    """The setting of DuckDB for as many threads as the parts of a trace together are worth.
+def threads_of(paths: Sequence[Path], memory: str | None = None) -> Mapping[str, str]:
+    """The setting of DuckDB for as many threads as a trace is worth, and as have room.
 
-    Nothing for all that DuckDB starts by itself, as for files and buckets, which say less of
-    their rows.
+    Nothing for all that DuckDB starts by itself.
+
+    Args:
+        paths: of the trace.
+        memory: the limit, if there is one.
     """
     processors = os.cpu_count() or 1
+    few = _worth(paths, processors)
+    with suppress(UsageError):  # DuckDB says what is wrong with it, or knows what it means
+        few = min(few, max(size_bytes(memory) // _MEMORY_BYTES, 1) if memory else few)
+    return {"threads": str(few)} if few < processors else {}
+
+
+def _worth(paths: Sequence[Path], processors: int) -> int:
+    """How many threads the parts of a trace together are worth.
+
+    All for files and buckets, which say less of their rows.
+    """
     total = 0
     # Of a thousand ranks not all are looked through.
     looked_at = paths[:_LOOKED_THROUGH]
     for path in looked_at:
         if not path.is_dir() or total >= processors * _THREAD_BYTES:
-            return {}
+            return processors
         total += state_bytes(state([Folder(path)]))
     total = total * len(paths) // len(looked_at)
-    few = 1 if total < _ONE_THREAD_BYTES else max(_FEW_THREADS, total // _THREAD_BYTES)
-    return {"threads": str(few)} if few < processors else {}
+    return 1 if total < _ONE_THREAD_BYTES else max(_FEW_THREADS, total // _THREAD_BYTES)
 
 
 def check_version(con: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> None:

@@ -37,6 +37,9 @@ def test_as_many_as_are_set(run: str) -> None:
 def test_a_large_one_by_few(run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opening, "_ONE_THREAD_BYTES", 0)
     assert threads(run) == 8
+    assert threads(run, memory_limit="100 MB") == 2
+    assert threads(run, memory_limit="1MB") == 1
+    assert threads(run, memory_limit="50%") == 8
 
 
 def test_a_huge_one_by_more_and_by_no_more_than_duckdb_starts(
