@@ -19,6 +19,9 @@ from support.fakes import Fakes
 # A shell starts background jobs with SIGINT ignored, and every program that the tests start
 # would inherit that; some of them are to be interrupted.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# Of a toolkit, CUPTI would be found before the fake one.
+for _name in ("CUDA_HOME", "CUDA_PATH"):
+    os.environ.pop(_name, None)
 # What is kept for this user is none of the tests' business.
 os.environ["XDG_CACHE_HOME"] = str(CACHE / "user")
 # Hundreds of commands start; each would compile its modules where no bytecode is to be written

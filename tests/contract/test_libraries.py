@@ -29,7 +29,7 @@ def symbols(library: Path, which: str) -> list[str]:
     done = subprocess.run(
         ["nm", "-D", f"--{which}-only", library], capture_output=True, text=True, check=True
     )
-    return [line.split()[-1] for line in done.stdout.splitlines()]
+    return sorted(line.split()[-1] for line in done.stdout.splitlines())
 
 
 def of_nvidia(names: list[str]) -> list[str]:

@@ -6,6 +6,7 @@ import itertools
 import os
 import subprocess
 import sys
+from ctypes.util import find_library
 from pathlib import Path
 
 import pyarrow as pa
@@ -115,6 +116,7 @@ def test_the_command_samples(fakes: Fakes, tmp_path: Path) -> None:
     assert [row["hardware_name"] for row in metrics] == ["NVML_GPM_METRIC_DRAM_BW_UTIL"] * 2
 
 
+@pytest.mark.skipif(find_library("nvidia-ml") is not None, reason="there is NVML here")
 def test_without_nvml_it_is_said(tmp_path: Path) -> None:
     sampling = Sampling(OPTIONS, NO_CAPTURE, {**os.environ, "LD_LIBRARY_PATH": ""})
     sampling.wait_until_ready()

@@ -20,7 +20,8 @@ from cupti_etl.config import LAUNCHERS
 
 pytestmark = pytest.mark.slow
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-RANKS = "SELECT rank, local_rank, world_size FROM process ORDER BY rank"
+# A launcher may use CUDA itself, as mpirun does where it is built for it.
+RANKS = "SELECT rank, local_rank, world_size FROM process WHERE rank IS NOT NULL ORDER BY rank"
 has_mpi = pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
 
 
