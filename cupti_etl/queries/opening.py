@@ -39,9 +39,11 @@ def threads_of(paths: Sequence[Path], memory: str | None = None) -> Mapping[str,
         memory: the limit, if there is one.
     """
     processors = os.cpu_count() or 1
-    few = _worth(paths, processors)
-    with suppress(UsageError):  # DuckDB says what is wrong with it, or knows what it means
-        few = min(few, max(size_bytes(memory) // _MEMORY_BYTES, 1) if memory else few)
+    most = processors
+    if memory:
+        with suppress(UsageError):  # DuckDB says what is wrong with it, or knows what it means
+            most = max(size_bytes(memory) // _MEMORY_BYTES, 1)
+    few = min(_worth(paths, processors), most)
     return {"threads": str(few)} if few < processors else {}
 
 
