@@ -205,7 +205,9 @@ def delays(folder: Path, logs: Logs) -> dict[str, Any]:
         if not delay:
             base = {name: value for name, value in case.items() if name.endswith("_us")}
         # A rank comes some microseconds later than it was asked to.
-        came = case["true_us"] - base.get("true_us", 0)
+        came = round(case["true_us"] - base.get("true_us", 0), 3)
+        if abs(came - delay) > SKEW_US:
+            wrong.append(f"a delay of {delay} us was one of {came} by the logs")
         for name in ("call_us", "kernel_us"):
             off = spread([row[name] - skew for row, skew in zip(rows, true, strict=True)])
             case[f"{name[:-3]}_off_us"] = off
@@ -214,7 +216,7 @@ def delays(folder: Path, logs: Logs) -> dict[str, Any]:
                 wrong.append(f"delay {delay} us: {name} is {off['median']} us off the logs")
             case[f"{name[:-3]}_recovered_us"] = back = round(case[name] - base.get(name, 0), 3)
             if abs(back - came) > SKEW_US:
-                wrong.append(f"a delay of {came:.3f} us is recovered as {back} by {name}")
+                wrong.append(f"a delay of {came} us is recovered as {back} by {name}")
         if abs(case["transfer_us"] - base.get("transfer_us", case["transfer_us"])) > TRANSFER_US:
             wrong.append(f"delay {delay} us: transfer takes {case['transfer_us']} us")
     return {"delays": found, **straggler(trace, wrong), "wrong": wrong + losses(trace)}

@@ -20,8 +20,7 @@ from cupti_etl.config import LAUNCHERS
 
 pytestmark = pytest.mark.slow
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
-# A launcher may use CUDA itself, as mpirun does where it is built for it.
-RANKS = "SELECT rank, local_rank, world_size FROM process WHERE rank IS NOT NULL ORDER BY rank"
+RANKS = "SELECT rank, local_rank, world_size FROM process ORDER BY rank"
 has_mpi = pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun")
 
 
@@ -59,7 +58,8 @@ def launched(
 @pytest.mark.parametrize("is_inside", [False, True])
 def test_mpirun(capturer: Capturer, is_inside: bool) -> None:
     found = launched(capturer, MPIRUN, is_inside=is_inside, variables={})
-    assert found == [(0, 0, 2), (1, 1, 2)]
+    # Where it is built for CUDA, mpirun initialises that itself.
+    assert [each for each in found if each != (None, None, None)] == [(0, 0, 2), (1, 1, 2)]
 
 
 @pytest.fixture(scope="module")
