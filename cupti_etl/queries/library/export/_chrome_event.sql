@@ -137,8 +137,7 @@ spans AS (
 ),
 arrows AS (
     SELECT 's' AS ph, start_ns, coalesce(pid, 0)::VARCHAR AS pid, coalesce(thread_id, 0) AS tid,
-           CASE WHEN has_others THEN concat('"', correlation_id, ' of ', pid, '"')
-                ELSE correlation_id::VARCHAR END AS id
+           correlation_id, CASE WHEN has_others THEN pid END AS among
     FROM launch
     LEFT JOIN owner USING (process_id)
     UNION ALL
@@ -146,9 +145,7 @@ arrows AS (
            CASE WHEN has_others
                 THEN '"GPU ' || coalesce(device_id, 0) || ' of ' || pid || '"'
                 ELSE coalesce(device_id, 0)::VARCHAR END,
-           coalesce(stream_id, 0),
-           CASE WHEN has_others THEN concat('"', correlation_id, ' of ', pid, '"')
-                ELSE correlation_id::VARCHAR END
+           coalesce(stream_id, 0), correlation_id, CASE WHEN has_others THEN pid END
     FROM gpu_activity
     LEFT JOIN owner USING (process_id)
     SEMI JOIN launch USING (process_id, correlation_id)
@@ -201,7 +198,8 @@ FROM memory_operation
 LEFT JOIN owner USING (process_id)
 WHERE source = 'PyTorch allocator' AND timestamp_ns IS NOT NULL
 UNION ALL
-SELECT concat('{"ph":"', ph, '","cat":"ac2g","name":"ac2g","bp":"e","id":', id,
+SELECT concat('{"ph":"', ph, '","cat":"ac2g","name":"ac2g","bp":"e","id":',
+              coalesce('"' || correlation_id || ' of ' || among || '"', correlation_id::VARCHAR),
               ',"pid":', pid, ',"tid":', tid, ',"ts":', (start_ns - base_ns) / 1000, '}')
 FROM arrows
 WHERE start_ns IS NOT NULL
