@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
+from support.struct_headers import Declarations
 
-from tools.codegen.header_wheels import PACKAGES, fetch_headers
+from tools.codegen.header_wheels import PACKAGES
 
-ROOT = Path(__file__).parents[2]
 # Our struct, CUPTI's (without _Params), and the members of each in the same order.
 STRUCTS = (
     ("pm_chip_name", "CUpti_Device_GetChipName", "device chip", "deviceIndex pChipName"),
@@ -196,8 +195,6 @@ STRUCTS = (
         "pCounterDataImage counterDataImageSize numTotalRanges",
     ),
 )
-# Of these, we give the size that older releases have, too: what was added is not used.
-GROWN = {"range_availability"}
 NUMBERS = {
     "RANGE_AUTO": "CUPTI_AutoRange",
     "RANGE_KERNEL_REPLAY": "CUPTI_KernelReplay",
@@ -213,70 +210,34 @@ SINCE = {
     "pm_set_metrics": 130200,
 }
 
-
-def probe(shift: str = "") -> str:
-    """C that prints every difference; ``shift`` is a struct whose offsets are taken wrongly."""
-    lines = [
-        "#include <stddef.h>",
-        "#include <stdio.h>",
-        "#include <cupti_result.h>",
-        "#include <cupti_target.h>",
-        "#include <cupti_version.h>",
-        "#include <cupti_profiler_target.h>",
-        "#include <cupti_profiler_host.h>",
-        "#include <cupti_pmsampling.h>",
-        "#include <cupti_range_profiler.h>",
-        '#include "pm/pm_params.h"',
-        '#include "inject/range_params.h"',
-        "#define SIZE(t, m) sizeof(((t *)0)->m)",
-        "static void same(const char *what, size_t mine, size_t theirs) {",
-        '  if (mine != theirs) printf("%s: %zu, %zu\\n", what, mine, theirs); }',
-        "int main(void) {",
-    ]
-    lines += [f'same("{ours}", {ours}, {theirs});' for ours, theirs in NUMBERS.items()]
-    for mine, stem, my_members, their_members in STRUCTS:
-        theirs = f"{stem}_Params"
-        pairs = zip(my_members.split(), their_members.split(), strict=True)
-        lines.append(f"#if CUPTI_API_VERSION >= {SINCE.get(mine, 0)}")
-        lines.append("{ size_t size = 0;")
-        for ours, other in pairs:
-            extra = " + 1" if mine == shift else ""
-            lines += [
-                f"#if CUPTI_API_VERSION >= {SINCE.get(ours, 0)}",
-                f'same("{mine}.{ours}", offsetof(struct {mine}, {ours}){extra}, '
-                f"offsetof({theirs}, {other}));",
-                f'same("{mine}.{ours}", SIZE(struct {mine}, {ours}), SIZE({theirs}, {other}));',
-                f"size = PM_SIZE({mine}, {ours});",
-                "#endif",
-            ]
-        if mine not in GROWN:
-            lines.append(f'same("size of {mine}", size, {theirs}_STRUCT_SIZE);')
-        lines += ["}", "#endif"]
-    return "\n".join([*lines, "return 0; }", ""])
-
-
-def differences(major: int, folder: Path, shift: str = "") -> list[str]:
-    headers = fetch_headers(major, ROOT / ".cache" / "headers")
-    source, program = folder / "probe.c", folder / "probe"
-    source.write_text(probe(shift))
-    # The header of 12 includes one of C++, and uses nothing of it.
-    (folder / "string").touch()
-    ours = (ROOT / "native", ROOT / "native" / "include")
-    includes = [f"-I{path}" for path in (*headers.include_dirs, *ours, folder)]
-    subprocess.run(["cc", "-w", *includes, "-o", program, source], check=True)
-    done = subprocess.run([program], check=True, capture_output=True, text=True)
-    return done.stdout.splitlines()
+DECLARATIONS = Declarations(
+    headers=(
+        "<cupti_result.h>",
+        "<cupti_target.h>",
+        "<cupti_profiler_target.h>",
+        "<cupti_profiler_host.h>",
+        "<cupti_pmsampling.h>",
+        "<cupti_range_profiler.h>",
+        '"pm/pm_params.h"',
+        '"inject/range_params.h"',
+    ),
+    structs=[(mine, f"{stem}_Params", *members) for mine, stem, *members in STRUCTS],
+    size="{}_STRUCT_SIZE",
+    numbers=NUMBERS,
+    since=SINCE,
+    grown={"range_availability"},
+)
 
 
 @pytest.mark.network
 @pytest.mark.parametrize("major", PACKAGES)
 def test_parameter_structs_are_those_of_the_header(major: int, tmp_path: Path) -> None:
-    assert differences(major, tmp_path) == []
+    assert DECLARATIONS.differences(major, tmp_path) == []
 
 
 @pytest.mark.network
 def test_a_member_in_a_wrong_place_is_seen(tmp_path: Path) -> None:
-    found = differences(13, tmp_path, shift="pm_decode")
+    found = DECLARATIONS.differences(13, tmp_path, shift="pm_decode")
     assert [line.split(":")[0] for line in found] == [
         f"pm_decode.{member}" for member in ("object", "image", "size", "stop_reason", "overflow")
     ]
