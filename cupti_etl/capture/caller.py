@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from cupti_etl.capture.listener import peer
+
 # How long a process that has said that it is done may take to be read to its end.
 _PATIENCE_S = 20.0
 
@@ -44,16 +46,21 @@ class Caller:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         self._socket = socket.socket(fileno=descriptor)
-        self._pid = os.getppid()
+        # Who made the pair of sockets, which may have been killed since.
+        self._pid, _ = peer(self._socket)
         self._poll = select.poll()
         self._poll.register(self._socket, select.POLLIN)
         self._is_read = is_read
         self._until: float | None = None
         # Its children may have the other end of the socket, too.
         self._process: int | None = None
-        with contextlib.suppress(OSError):
+        try:
             self._process = os.pidfd_open(self._pid)
             self._poll.register(self._process, select.POLLIN)
+        except ProcessLookupError:
+            self._until = time.monotonic() + _PATIENCE_S
+        except OSError:  # not allowed here
+            pass
         self._tell({"environment": dict(environment), "out": str(out.absolute())})
 
     def _tell(self, message: object) -> None:

@@ -200,7 +200,7 @@ class Listener:
 
     def _admit(self, connection: socket.socket) -> Greeting | None:
         connection.setblocking(False)
-        pid, uid = _peer(connection)
+        pid, uid = peer(connection)
         if uid in self._allowed:
             return self._receive(connection, pid, time.monotonic() + _PATIENCE_S)
         connection.close()
@@ -278,7 +278,7 @@ class Listener:
                 for _ in range(_BACKLOG):
                     connection, _ = listener.accept()
                     with connection:
-                        self.refuse(_peer(connection)[0], late)
+                        self.refuse(peer(connection)[0], late)
         unmet = self.wakeup.unmet()
         if unmet:
             several = counted(unmet, "process", "processes")
@@ -298,7 +298,7 @@ class Listener:
             os.close(self._lock)
 
 
-def _peer(connection: socket.socket) -> tuple[int, int]:
+def peer(connection: socket.socket) -> tuple[int, int]:
     """Process and user at the other end, as the kernel says."""
     size = struct.calcsize("iII")
     pid, uid, _ = struct.unpack(

@@ -36,10 +36,11 @@ class Witness:
         self._noted: Counter[int] = Counter()
         # The question that it answers is blocked before it is there.
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
+        parent = os.getpid()
         self._pid = os.fork()
         if self._pid == 0:
             try:
-                _note([*signals, signal.SIGRTMIN], write)
+                _note([*signals, signal.SIGRTMIN], write, parent)
             finally:
                 os._exit(0)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -84,9 +85,8 @@ class Witness:
         os.close(self._notes)
 
 
-def _note(signals: Collection[int], write: int) -> None:
-    """What the witness does until its parent dismisses it, or is gone."""
-    parent = os.getppid()
+def _note(signals: Collection[int], write: int, parent: int) -> None:
+    """What the witness does until its parent dismisses it, or is gone: maybe before it began."""
     # Nobody shall wait for the end of a pipe that only the witness still has open.  Those that
     # there are: a container may allow a billion, and some Pythons try each number.
     for link in list(Path("/proc/self/fd").iterdir()):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.waiting import is_pending, wait_until
@@ -107,3 +110,29 @@ def test_a_signal_that_waits_keeps_its_note(witness: Witness) -> None:
 def test_one_that_was_killed_saw_nothing(witness: Witness) -> None:
     os.kill(witness._pid, signal.SIGKILL)
     assert not witness.saw(signal.SIGUSR1)
+
+
+_KILLED_AT_ONCE = """
+import os, signal, time
+from cupti_etl.capture import signal_witness
+
+parent, fork = os.getpid(), os.fork
+
+def begin_late():
+    pid = fork()
+    while pid == 0 and os.getppid() == parent:
+        time.sleep(0.01)
+    return pid
+
+os.fork = begin_late
+print(signal_witness.Witness([signal.SIGUSR1])._pid, flush=True)
+os._exit(0)
+"""
+
+
+def test_it_ends_where_its_parent_is_gone_before_it_has_run() -> None:
+    code = [sys.executable, "-c", _KILLED_AT_ONCE]
+    said = subprocess.run(code, capture_output=True, text=True, check=True, timeout=120)
+    witness = Path(f"/proc/{int(said.stdout)}/cmdline")
+    # One that has ended has none, though nobody may have waited for it yet.
+    wait_until(lambda: not witness.exists() or not witness.read_bytes())
