@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import zlib
 from pathlib import Path
@@ -54,6 +55,11 @@ def detect(path: Path) -> Source:
     if _is_archive(head):
         raise ForeignError(f"{path} is an archive", "extract it, and import the files")
     inside = _extracted(head)
+    if _is_of_xla(inside or head):
+        raise ForeignError(
+            f"{path} is a profile of JAX or TensorFlow, which is not read",
+            "capture the program: cupti-etl capture -- python PROGRAM; or export it from nsys",
+        )
     if _is_json(head) or (head.startswith(_GZIP) and (not inside.strip() or _is_json(inside))):
         from cupti_etl.imports.kineto.reader import Kineto
 
@@ -111,6 +117,12 @@ def _extracted(head: bytes) -> bytes:
 
 def _is_json(head: bytes) -> bool:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+
+
+def _is_of_xla(head: bytes) -> bool:
+    """Whether XLA's profiler wrote it, as JSON or as a protocol buffer: by its first names."""
+    name = rb'("name":\s*"|^\n.{1,16})/(host|device):'
+    return re.search(name, head[:512], re.DOTALL) is not None
 
 
 def _is_archive(head: bytes) -> bool:
