@@ -137,7 +137,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except click.ClickException as error:
         told = io.StringIO()
         error.show(file=told)
-        say(told.getvalue().rstrip("\n"))
+        # click indents with tabs, which would be shown escaped.
+        say(told.getvalue().rstrip("\n").expandtabs(4))
         sys.exit(error.exit_code)
     except (click.Abort, EOFError, KeyboardInterrupt):
         sys.exit(130)

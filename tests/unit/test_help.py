@@ -10,7 +10,7 @@ import click
 import pytest
 from support.on_terminal import OnTerminal
 
-from cupti_etl.cli import _SECTIONS, cli
+from cupti_etl.cli import _SECTIONS, cli, main
 from cupti_etl.render.help import Command, Option, fitted
 
 
@@ -118,3 +118,12 @@ def test_options_say_what_they_take(path: str) -> None:
     assert not re.search(r"^  -.* (TEXT|INTEGER|INTEGER RANGE|FLOAT)  ", text, re.MULTILINE)
     if path in ("capture", "sample"):
         assert "TIME has a unit, as in 30s" in text
+
+
+def test_what_an_option_can_be_is_listed_without_escapes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["completion"])
+    assert caught.value.code == 2
+    assert "Choose from:\n    bash,\n    zsh,\n    fish\n" in capsys.readouterr().err
