@@ -256,8 +256,11 @@ def _column(
         texts = [plain(value) for value in cells]
         return Shown(column.name, printable(column.name), texts, numeric, label is not None)
     if label:
-        texts = _labels(form, values, facts)
+        texts = _labels(label, values, facts)
         return Shown(column.name, printable(column.heading), texts, False, True)
+    if form.is_known and column.name not in FULL and any(map(_is_mangled, cells)):
+        texts = _labels(Label(column.name, "kernel", (column.name,)), values, facts)
+        return Shown(column.name, printable(column.heading), texts, False)
     if column.name == PROCESS:
         texts = [facts.process(value) for value in cells]
         return Shown(column.name, column.heading, texts, False)
@@ -275,9 +278,11 @@ def _column(
     return Shown(column.name, printable(column.heading), texts, numeric, is_label)
 
 
-def _labels(form: Shape, values: Mapping[str, Sequence[Any]], facts: _Facts) -> list[str]:
-    label = form.label
-    assert label is not None
+def _is_mangled(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith("_Z")
+
+
+def _labels(label: Label, values: Mapping[str, Sequence[Any]], facts: _Facts) -> list[str]:
     names = (label.column, *label.of)
     rows = [
         dict(zip(names, row, strict=True))

@@ -101,6 +101,29 @@ def test_a_query_is_told_by_its_first_columns(trace: MakeTrace) -> None:
     assert list(raw.columns[1].cells) == ["1500", "1000", "100"]
 
 
+def test_kernels_have_labels_in_every_column_of_a_query(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="""
+            process_id device_id start_ns end_ns name
+            1          0         1000     2000   _Z1aILi1EEvi
+            1          0         5000     6000   _Z1aILi2EEvi
+            1          0         9000     9500   b
+        """,
+        kernel_name="""
+            mangled       short demangled
+            _Z1aILi1EEvi  a     "void a<1>(int)"
+            _Z1aILi2EEvi  a     "void a<2>(int)"
+            b             b     b
+        """,
+    )
+    for query in ("gpu_gaps", "stream_gaps"):
+        shown = {each.name: each for each in table(opened.query(query), View()).columns}
+        assert list(shown["previous_name"].cells) == ["a<1>", "a<2>"], query
+        assert list(shown["next_name"].cells) == ["a", "b"], query
+        raw = {each.name: each for each in table(opened.query(query), View(raw=True)).columns}
+        assert list(raw["previous_name"].cells) == ["_Z1aILi1EEvi", "_Z1aILi2EEvi"]
+
+
 def test_ids_are_shown_where_there_is_nothing_else(trace: MakeTrace) -> None:
     opened = trace(
         kernel=KERNELS,
