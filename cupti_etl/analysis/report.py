@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 ROWS = 15
 _TITLED = 4
-# Of a chart that needs all rows: the others would be too narrow to be seen.
+# Of a chart that needs all rows: more boxes or points could not be seen.
 _DRAWN = 5000
 # Columns of the timeline at its coarsest and at its finest.
 _BUCKETS = (600, 6000)
@@ -359,14 +359,19 @@ def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | No
         return without_rows(reason)
     answer = trace.query(asked.query, **asked.params)
     # Of these, the first rows alone would be a false picture.
-    is_whole = query.chart is not None and (query.chart.kind == "flame" or bool(query.chart.by))
+    kind = query.chart.kind if query.chart else ""
+    is_whole = kind not in ("", "bars") or bool(query.chart and query.chart.by)
     most = _DRAWN if is_whole else ROWS
     rows = _Fetched(narrow(answer, Narrowing(asked.where, asked.sort, most + 1)))
     if not rows.count():
         return without_rows(why_empty(trace, query))
     shown = table(rows, View(limit=ROWS))
     drawn = rows.fetched.to_pylist()[:most]
-    labels = table(rows, View(wide=True, limit=most)) if is_whole else shown
+    labels: Table | None = shown
+    if kind == "lines" and asked.sort:  # A line is of rows that follow one another.
+        labels = None
+    elif is_whole:
+        labels = table(rows, View(wide=kind != "lines", limit=most))
     is_guess = query.topic == "steps" and any(guessed(trace))
     title = f"{asked.title} (guessed from kernels that repeat)" if is_guess else asked.title
     return Section(title, query, command, shown, drawn[:ROWS], drawn=drawn, labels=labels)

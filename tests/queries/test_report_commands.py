@@ -296,6 +296,10 @@ def test_of_steps_that_took_longer_the_longest_come_first(tmp_path: Path) -> Non
     ]
     assert '--where "is_outlier" --sort duration_ns:desc' in command
     assert [row.split("|")[1].strip() for row in rows[2:5]] == ["75", "71", "67"]
+    # There is one chart: of all steps, in their order.
+    invoke("report", str(path), "--steps", "all", "-o", str(tmp_path / "run.html"))
+    lines = re.findall(r'<polyline.*?points="(.*?)"', (tmp_path / "run.html").read_text())
+    assert [len(line.split()) for line in lines] == [80]
 
 
 @pytest.mark.slow
