@@ -76,6 +76,12 @@ def test_replays_have_the_lines_of_the_capture(trace: MakeTrace) -> None:
     }
 
 
+def test_of_a_graph_of_unknown_origin_no_kernel_has_all_the_time(trace: MakeTrace) -> None:
+    tables = {name: text for name, text in TABLES.items() if name != "graph_node"}
+    stacks = {row["stack"]: row["gpu_ns"] for row in trace(**tables).query("python_flame_graph")}
+    assert stacks == {"forward (model.py:5);a": 7, "step (train.py:1);a and 2 more": 162}
+
+
 def test_a_clone_of_a_clone(trace: MakeTrace) -> None:
     """CUPTI tells of a clone as of a new node, too, whose line is not that of the capture."""
     nodes = """

@@ -2,11 +2,12 @@
 --
 -- computed: Calls are those of _call_stack, by stack, or by why they have none. GPU time is the
 --   sum of the durations of activities; activities that overlap each count in full. A call that
---   asked for several (a graph) has the name of the first. Idle time is that of _gap_edge before
---   an activity that a call asked for. Calls of PyTorch's backward pass have the stack of the
---   forward pass, where sequence numbers tell it (_backward_stack). What a CUDA graph replays has
---   the stack that it was captured from, if that is known (_graph_interval), each activity as a
---   call of its own; to the call that launched the graph belong the rest, and the idle time.
+--   asked for several (a graph) has the name of the first and, if others have another, their
+--   number. Idle time is that of _gap_edge before an activity that a call asked for. Calls of
+--   PyTorch's backward pass have the stack of the forward pass, where sequence numbers tell it
+--   (_backward_stack). What a CUDA graph replays has the stack that it was captured from, if that
+--   is known (_graph_interval), each activity as a call of its own; to the call that launched the
+--   graph belong the rest, and the idle time.
 -- requires: _call_stack
 -- materialized: Made once for an opened trace, as few rows are made of all activities.
 -- columns:
@@ -15,7 +16,8 @@
 --   reason VARCHAR: Why they have none, in words; NULL for calls with one.
 --   is_backward BOOLEAN: Whether the stack is that of the forward pass, and they are not.
 --   is_graph BOOLEAN: Whether the stack is that of the capture, and a CUDA graph replayed them.
---   name VARCHAR: Short name of the kernels, or the kind of other activities.
+--   name VARCHAR: Short name of the kernels, or the kind of other activities; "a and 2 more" of
+--     calls that asked for several.
 --   launches BIGINT [calls]: Calls that had work done.
 --   activities BIGINT [activities]: Finished activities that they asked for.
 --   gpu_ns BIGINT [ns]: Sum of the durations of these.
@@ -46,7 +48,9 @@ work AS (
            count(*) FILTER (WHERE made_ns IS NULL) AS activities,
            coalesce(sum(end_ns - start_ns) FILTER (WHERE made_ns IS NULL), 0) AS gpu_ns,
            arg_min(CASE kind WHEN 'kernel' THEN name ELSE concat_ws(' ', kind, name) END,
-                   (made_ns IS NOT NULL, start_ns, name)) AS name
+                   (made_ns IS NOT NULL, start_ns, name)) AS name,
+           min(name) FILTER (WHERE made_ns IS NULL) <> max(name) FILTER (WHERE made_ns IS NULL)
+               AS is_mixed
     FROM activities
     JOIN calls USING (process_id, correlation_id)
     GROUP BY process_id, correlation_id
@@ -57,14 +61,15 @@ idle AS (
     GROUP BY process_id, next_correlation_id
 ),
 everything AS (
-    SELECT work.process_id, stack_id, state, is_backward, false AS is_graph, name, 1 AS launches,
-           activities, gpu_ns, coalesce(idle_ns, 0) AS idle_ns
+    SELECT work.process_id, stack_id, state, is_backward, false AS is_graph, name,
+           CASE WHEN is_mixed THEN ' and ' || activities - 1 || ' more' ELSE '' END AS others,
+           1 AS launches, activities, gpu_ns, coalesce(idle_ns, 0) AS idle_ns
     FROM work
     LEFT JOIN idle
         ON idle.process_id = work.process_id AND idle.correlation_id = work.correlation_id
     UNION ALL
     SELECT process_id, stack_id, state, is_backward, true,
-           CASE kind WHEN 'kernel' THEN name ELSE concat_ws(' ', kind, name) END, 1, 1,
+           CASE kind WHEN 'kernel' THEN name ELSE concat_ws(' ', kind, name) END, '', 1, 1,
            end_ns - start_ns, 0
     FROM (FROM replays WHERE made_ns IS NOT NULL) AS replayed
     SEMI JOIN calls USING (process_id, correlation_id)
@@ -75,11 +80,11 @@ SELECT process_id, stack_id,
             WHEN state = 'no_python' THEN '(thread without Python)'
             WHEN state = 'outside' THEN '(in no function of Python)'
             ELSE '(stack not kept: ' || state || ')' END AS reason,
-       is_backward, is_graph, coalesce(short, name) AS name,
+       is_backward, is_graph, coalesce(short, name) || others AS name,
        TRY_CAST(sum(launches) AS BIGINT) AS launches,
        TRY_CAST(sum(activities) AS BIGINT) AS activities,
        TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
        TRY_CAST(sum(idle_ns) AS BIGINT) AS idle_before_ns
 FROM everything
 LEFT JOIN _readable_name AS short ON short.mangled = name
-GROUP BY process_id, stack_id, reason, is_backward, is_graph, coalesce(short, name)
+GROUP BY process_id, stack_id, reason, is_backward, is_graph, coalesce(short, name) || others
