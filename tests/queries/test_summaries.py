@@ -291,6 +291,26 @@ def test_a_process_whose_pid_is_not_known(trace: MakeTrace, query: str) -> None:
     )
 
 
+def test_versions_are_those_that_people_know(trace: MakeTrace) -> None:
+    opened = trace(
+        process="""
+            process_id pid cupti_version driver_version start_ns end_ns state
+            1          1   130001        13000          0        9      finished
+            2          2   22            12080          0        9      finished
+            3          3   -             13010          0        9      imported
+        """
+    )
+    assert_rows(
+        opened.sql("SELECT subject, detail FROM run_summary WHERE section = 'process'"),
+        """
+        subject detail
+        "pid 1" "CUPTI 13.0, driver for CUDA 13.0"
+        "pid 2" "CUPTI API version 22, driver for CUDA 12.8"
+        "pid 3" "imported, driver for CUDA 13.1"
+        """,
+    )
+
+
 def test_calls_after_which_something_did_not_run_are_on_the_page(trace: MakeTrace) -> None:
     # 600 says that an event is not there yet, and 1 that an address is not the device's.
     opened = trace(

@@ -61,8 +61,12 @@ FROM (
                   nullif(' (' || row_number() OVER (PARTITION BY pid, rank, host
                                                     ORDER BY start_ns, process_id) || ')', ' (1)')),
            (end_ns - start_ns)::DOUBLE, 'ns',
-           concat_ws(', ', nullif(state, 'finished'), 'CUPTI ' || cupti_version,
-                     'driver ' || driver_version), NULL
+           concat_ws(', ', nullif(state, 'finished'),
+                     CASE WHEN cupti_version < 100000 THEN 'CUPTI API version ' || cupti_version
+                          ELSE 'CUPTI ' || cupti_version // 10000 || '.'
+                               || cupti_version // 100 % 100 END,
+                     'driver for CUDA ' || driver_version // 1000 || '.'
+                     || driver_version % 1000 // 10), NULL
     FROM process
     UNION ALL
     SELECT CASE WHEN count(*) OVER () > 4 THEN 8.1 ELSE 4 END, gpu, 'gpu',
