@@ -12,7 +12,7 @@ from cupti_etl.render.labels import FULL
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.types import timestamp
 
-_SUFFIXES = {"_ns": "ns", "_bytes": "bytes", "_pct": "%"}
+_SUFFIXES = {"_ns": "ns", "_bytes": "bytes", "_pct": "%", "_gbps": "gigabytes/s"}
 _IDS = ("_id", "_uuid", "_address", "_handle", "pid", "cbid")
 # Of whom or where a row is; shown where rows differ in it, whatever comes first.
 PROCESS, THREAD = "process_id", "thread_id"
@@ -25,7 +25,7 @@ _SHARES_OF = ("kernel_pct", "peak_pct", "roof_pct", "span_pct")
 
 
 # What people say for the end of a name that no other heading can be without.
-_SAID = {"_ns": " time", "_pct": " %", "_bytes": " size", "_per_s": "/s"}
+_SAID = {"_ns": " time", "_pct": " %", "_bytes": " size", "_per_s": "/s", "_gbps": " rate"}
 
 
 def in_words(heading: str) -> str:

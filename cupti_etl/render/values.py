@@ -100,6 +100,8 @@ def in_unit(
         return percentage(float(value))
     if unit == "epoch ns":
         return moment(int(value), begin_ns, time_unit)
+    if unit == "gigabytes/s":
+        return f"{number(value, is_fraction=is_fraction)} GB/s"
     return number(value, is_fraction=is_fraction)
 
 

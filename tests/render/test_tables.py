@@ -51,6 +51,9 @@ def test_values_have_units_that_fit_them() -> None:
     assert [in_unit(each, "1") for each in (None, True, 1234, 0.5, "a\tb")] == [
         "-", "yes", "1,234", "0.50", "a b",
     ]  # fmt: skip
+    # Not gigabits, as the end of the column's name may be read.
+    rate = Column("rate_gbps", "gigabytes/s")
+    assert (rate.heading, in_unit(39.72, rate.unit)) == ("rate", "39.7 GB/s")
 
 
 def column(name: str, width: int, *, number: bool = False, label: bool = False) -> Shown:
