@@ -10,6 +10,7 @@ from cupti_etl.queries.header import Query
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.flame import flame_graph
 from cupti_etl.render.table import Table, whose
+from cupti_etl.render.values import IN_CELLS
 
 _WIDE, _NAME, _BAR = 900, 330, 460
 _COLOUR = "#2a7f62"
@@ -39,6 +40,7 @@ def chart(query: Query, shown: Table, rows: Sequence[Mapping[str, Any]]) -> str:
     if query.chart.x not in columns or query.chart.y not in columns:
         return ""
     names, texts = columns[query.chart.x], columns[query.chart.y]
+    unit = next(each.unit for each in shown.columns if each.name == query.chart.y)
     values = [row[query.chart.y] for row in rows]
     if query.chart.by:
         parts = columns[query.chart.by]
@@ -54,8 +56,9 @@ def chart(query: Query, shown: Table, rows: Sequence[Mapping[str, Any]]) -> str:
     label = f"{query.chart.y} by {query.chart.x}"
     if query.chart.kind != "bars":
         return _lines(series, label)
+    said = "" if unit in (*IN_CELLS, "1", "id") else f" {unit}"
     named = [
-        (": ".join(filter(None, (of, name))), text, value)
+        (": ".join(filter(None, (of, name))), f"{text}{said}", value)
         for of, each in series.items()
         for name, text, value in each
     ]

@@ -9,6 +9,8 @@ from typing import Any
 
 TIME_UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 _SIZE_UNITS = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+# Units that values have beside them; the others are nouns and rates, which a heading tells.
+IN_CELLS = ("ns", "bytes", "%", "epoch ns", "gigabytes/s")
 # What is not there.
 NOTHING = "-"
 # Digits behind the point of a duration in a unit that was asked for: to the nanosecond, but for

@@ -10,7 +10,7 @@ import pytest
 from cupti_etl.queries.catalog import library
 from cupti_etl.render.chart import chart as plotted
 from cupti_etl.render.svg import chart
-from cupti_etl.render.table import View, table
+from cupti_etl.render.table import Shown, Table, View, table
 
 STEPS = {
     "kernel": "process_id device_id correlation_id start_ns end_ns name\n"
@@ -58,6 +58,17 @@ def test_of_one_gpu_there_is_nothing_to_say(trace: Any) -> None:
         for name, text in STEPS.items()
     }
     assert "GPU" not in drawn(trace(**tables), "idle_summary")
+
+
+def test_bars_have_units() -> None:
+    rows = [{"name": "mm", "tflops_per_s": 107.4}, {"name": "add", "tflops_per_s": 0.5}]
+    shown = [
+        Shown("name", "name", ["mm", "add"], False),
+        Shown("tflops_per_s", "tflops_per_s", ["107", "0.50"], True, unit="Tflop/s"),
+    ]
+    picture = chart(library()["operator_flops"], Table(shown, [], 0), rows)
+    assert re.findall("<title>(.*?)</title>", picture) == ["mm: 107 Tflop/s", "add: 0.50 Tflop/s"]
+    assert ">107 Tflop/s<" in picture
 
 
 STALLED = """
