@@ -100,7 +100,7 @@ if (canvas) {
         if (until - seen > 30) {
           at.save();
           at.beginPath(); at.rect(seen, y + lane + 3, until - seen, 13); at.clip();
-          at.fillText(name, seen + 3, y + lane + 14);
+          at.fillText(name, seen + 3, y + lane + 12.5);
           at.restore();
         }
       }
