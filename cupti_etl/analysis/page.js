@@ -79,8 +79,8 @@ if (canvas) {
       at.beginPath(); at.rect(left, 0, width - left, height); at.clip();
       for (let bucket = first; bucket < last; bucket += 1) {
         let base = y + lane;
-        const [begin, end] = [x(busy.start + bucket * chosen.bucket),
-          x(busy.start + (bucket + 1) * chosen.bucket)];
+        const [begin, end] = [bucket, bucket + 1].map((edge) =>
+          Math.round(x(busy.start + edge * chosen.bucket) * ratio) / ratio);
         busy.parts.forEach((part, which) => {
           const tall = part[bucket] / 1000 * lane;
           at.fillStyle = fills[which];
