@@ -271,6 +271,18 @@ def test_headings_are_words_and_what_a_row_is_about_stays(pages: Pages) -> None:
     assert cell.evaluate("(cell) => cell.getBoundingClientRect().x") == before
 
 
+def test_charts_of_kernels_are_as_wide_as_their_place(pages: Pages) -> None:
+    view = pages.open("ranks", "#view=kernels", width=390)
+    view.ready()
+    for plot in view.page.locator(".beside svg").all():
+        edge = plot.evaluate("it => it.getBoundingClientRect().right")
+        words = plot.locator("text").all()
+        ends = [word.evaluate("it => it.getBoundingClientRect().right") for word in words]
+        assert max(ends) <= edge
+        # As large as they are meant to be.
+        assert plot.evaluate("it => it.getBoundingClientRect().width / it.width.baseVal.value") == 1
+
+
 def test_what_was_not_answered_can_be_asked_again(pages: Pages) -> None:
     from playwright.sync_api import expect
 

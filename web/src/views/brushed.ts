@@ -45,6 +45,10 @@ export function brushed(context: Context): HTMLElement {
       const coordinator = new vg.Coordinator(connector(context, from, fail), { logger: null as never, preagg: { enabled: false }, cache: true });
       const api = vg.createAPIContext({ coordinator });
       const brush = vg.Selection.crossfilter();
+      // As wide as its place, of which there are two beside each other if they have room: drawn
+      // smaller than it was made, its words could not be read.
+      const room = document.documentElement.clientWidth - 80;
+      const width = Math.min(620, room < 856 ? room : (room - 16) / 2);
       const draw = (column: string, label: string, y: unknown, yLabel: string, extra: unknown[]) =>
         api.plot(
           api.rectY(api.from(SOURCE, { filterBy: brush }), { x: api.bin(column, { steps: 60 }), y, fill: "var(--bar)", inset: 0.5 } as never),
@@ -52,9 +56,10 @@ export function brushed(context: Context): HTMLElement {
           api.xLabel(label),
           api.yLabel(yLabel),
           api.xDomain(vg.Fixed),
-          api.width(620),
+          api.width(width),
           api.height(212),
           api.marginLeft(64),
+          api.marginRight(32),
           api.marginBottom(42),
           ...(extra as never[]),
         );
