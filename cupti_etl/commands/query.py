@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -121,6 +122,8 @@ def command(
         raise UsageError("which query?", "cupti-etl query --list lists them")
     elif name not in library() and traces and traces[0] in library():
         raise UsageError("the query comes before the trace", f"cupti-etl query {traces[0]} {name}")
+    elif name not in library() and not traces and Path(name).exists():
+        raise UsageError(f"which query of {name}?", "cupti-etl query --list lists them")
     else:
         query = library()[name]
         if not traces:

@@ -127,3 +127,11 @@ def test_what_an_option_can_be_is_listed_without_escapes(
         main(["completion"])
     assert caught.value.code == 2
     assert "Choose from:\n    bash,\n    zsh,\n    fish\n" in capsys.readouterr().err
+
+
+def test_a_trace_without_a_query_is_not_taken_for_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["query", "."])
+    assert caught.value.code == 2
+    said = "cupti-etl: which query of .?\n  cupti-etl query --list lists them\n"
+    assert capsys.readouterr().err == said
