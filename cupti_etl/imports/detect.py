@@ -137,4 +137,6 @@ def _what_else(path: Path, head: bytes) -> str:
         return f"{path} is a report of nsys, which only nsys can open: nsys export --type sqlite"
     if head.startswith(b"PAR1"):
         return f"{path} is one file of Parquet, and an export of nsys is a folder of them"
+    if head[8:12] == b"DUCK":
+        return f"{path} is of DuckDB; if cupti-etl wrote it, ask it with `cupti-etl sql`"
     return f"{path} has an unknown format"
