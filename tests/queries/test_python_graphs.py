@@ -82,6 +82,21 @@ def test_of_a_graph_of_unknown_origin_no_kernel_has_all_the_time(trace: MakeTrac
     assert stacks == {"forward (model.py:5);a": 7, "step (train.py:1);a and 2 more": 162}
 
 
+def test_kernels_that_are_all_called_kernel_have_the_names_of_their_operators(
+    trace: MakeTrace,
+) -> None:
+    names = """
+        mangled demangled                                  short
+        a       'void cutlass::Kernel2<cutlass_gemm>(int)' Kernel2
+    """
+    tables = {name: text for name, text in TABLES.items() if name != "graph_node"}
+    stacks = trace(**tables, kernel_name=names).query("python_flame_graph")
+    assert [row["stack"].split(";")[-1] for row in stacks] == [
+        "cutlass_gemm and 2 more",
+        "cutlass_gemm",
+    ]
+
+
 def test_a_clone_of_a_clone(trace: MakeTrace) -> None:
     """CUPTI tells of a clone as of a new node, too, whose line is not that of the capture."""
     nodes = """

@@ -23,8 +23,8 @@ function source(context: Context): string {
   ];
   return (
     `SELECT (start_ns - ${begin}) / 1e6 AS at_ms, (end_ns - start_ns) / 1e3 AS duration_us,\n` +
-    "       log10(greatest(end_ns - start_ns, 1)) AS magnitude, short AS name\n" +
-    `FROM kernel_named\nWHERE end_ns IS NOT NULL${edges.join("")}`
+    "       log10(greatest(end_ns - start_ns, 1)) AS magnitude, coalesce(shown, name) AS name\n" +
+    `FROM kernel\nLEFT JOIN kernel_rule ON mangled = name\nWHERE end_ns IS NOT NULL${edges.join("")}`
   );
 }
 
@@ -82,7 +82,7 @@ export function brushed(context: Context): HTMLElement {
       into.append(
         h("div", { class: "beside" }, frame("GPU time of kernels over time", time), frame("Executions by duration", lengths)),
         rows,
-        origin(`cupti-etl sql ${context.catalogue.traces.join(" ")} "FROM kernel_named"`, from),
+        origin(`cupti-etl sql ${context.catalogue.traces.join(" ")} "FROM kernel"`, from),
       );
       await Promise.race([client.pending, failed]);
     },

@@ -16,8 +16,8 @@
 --   reason VARCHAR: Why they have none, in words; NULL for calls with one.
 --   is_backward BOOLEAN: Whether the stack is that of the forward pass, and they are not.
 --   is_graph BOOLEAN: Whether the stack is that of the capture, and a CUDA graph replayed them.
---   name VARCHAR: Short name of the kernels, or the kind of other activities; "a and 2 more" of
---     calls that asked for several.
+--   name VARCHAR: Name of the kernels as kernel_rule shows it, or the kind of other activities;
+--     "a and 2 more" of calls that asked for several.
 --   launches BIGINT [calls]: Calls that had work done.
 --   activities BIGINT [activities]: Finished activities that they asked for.
 --   gpu_ns BIGINT [ns]: Sum of the durations of these.
@@ -80,11 +80,11 @@ SELECT process_id, stack_id,
             WHEN state = 'no_python' THEN '(thread without Python)'
             WHEN state = 'outside' THEN '(in no function of Python)'
             ELSE '(stack not kept: ' || state || ')' END AS reason,
-       is_backward, is_graph, coalesce(short, name) || others AS name,
+       is_backward, is_graph, coalesce(shown, name) || others AS name,
        TRY_CAST(sum(launches) AS BIGINT) AS launches,
        TRY_CAST(sum(activities) AS BIGINT) AS activities,
        TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
        TRY_CAST(sum(idle_ns) AS BIGINT) AS idle_before_ns
 FROM everything
-LEFT JOIN _readable_name AS short ON short.mangled = name
-GROUP BY process_id, stack_id, reason, is_backward, is_graph, coalesce(short, name) || others
+LEFT JOIN kernel_rule AS rule ON rule.mangled = name
+GROUP BY process_id, stack_id, reason, is_backward, is_graph, coalesce(shown, name) || others
