@@ -14,16 +14,13 @@
 --   device_name VARCHAR: Product name.
 --   host VARCHAR: Host of the process, as it names itself.
 WITH seen AS (
-    SELECT process_id, device_id, any_value(device_uuid) AS device_uuid,
-           any_value(name) AS device_name,
-           coalesce(any_value(device_uuid), concat(process_id, ' ', device_id)) AS key
+    SELECT device.process_id, device_id, any_value(device_uuid) AS device_uuid,
+           any_value(name) AS device_name, any_value(host) AS host, any_value(rank) AS rank,
+           min(start_ns) AS start_ns,
+           coalesce(any_value(device_uuid), concat(device.process_id, ' ', device_id)) AS key
     FROM device
-    GROUP BY process_id, device_id
-),
-hosts AS (
-    SELECT process_id, any_value(host) AS host, any_value(rank) AS rank, min(start_ns) AS start_ns
-    FROM process
-    GROUP BY process_id
+    LEFT JOIN process ON process.process_id = device.process_id
+    GROUP BY device.process_id, device_id
 ),
 keys AS (
     SELECT key, min(device_id) AS ordinal,
@@ -31,16 +28,10 @@ keys AS (
                ORDER BY min(host), min(device_id), min(rank), min(device_uuid), min(start_ns), key
            ) - 1 AS place
     FROM seen
-    LEFT JOIN hosts USING (process_id)
     GROUP BY key
-),
-numbers AS (
-    SELECT key, CASE WHEN (
-                         SELECT count(DISTINCT ordinal) = count(*) AND min(ordinal) >= 0 FROM keys
-                     ) THEN ordinal ELSE place END::BIGINT AS gpu
-    FROM keys
 )
-SELECT numbers.gpu, seen.process_id, seen.device_id, seen.device_uuid, seen.device_name, hosts.host
+SELECT CASE WHEN (SELECT count(DISTINCT ordinal) = count(*) AND min(ordinal) >= 0 FROM keys)
+            THEN ordinal ELSE place END::BIGINT AS gpu,
+       process_id, device_id, device_uuid, device_name, host
 FROM seen
-JOIN numbers USING (key)
-LEFT JOIN hosts ON hosts.process_id = seen.process_id
+JOIN keys USING (key)
