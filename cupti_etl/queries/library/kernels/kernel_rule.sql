@@ -185,31 +185,33 @@ texts AS (
     FROM shown
 ),
 met AS (
-    SELECT mangled, arg_min(rules.category, place) AS category, arg_min(word, place) AS word
+    SELECT mangled, any_value(is_told) AS is_told, any_value(whole) AS whole,
+           any_value(shown) AS shown, arg_min(word, place) AS word,
+           CASE WHEN any_value(is_told) THEN 'communication'
+                ELSE coalesce(arg_min(rules.category, place), 'other') END AS kind
     FROM texts
-    JOIN rules
+    LEFT JOIN rules
         ON contains(CASE part WHEN 'own' THEN own ELSE full_name END, word)
         AND contains(own, within)
     GROUP BY mangled
+),
+told_apart AS (
+    SELECT *, kind IN ('gemm', 'convolution') AS multiplies,
+           -- As a type of functors, of functions, or of arrays: arguments are of scalars, too.
+           replace(whole, 'optional<double', '') AS said
+    FROM met
 )
 SELECT mangled, shown, split_part(kind, ' ', 1) AS category,
        CASE WHEN is_told THEN 'arguments' ELSE word END AS rule,
-       -- As a type of functors, of functions, or of arrays: arguments are of scalars, too.
-       regexp_matches(replace(whole, 'optional<double', ''), CASE
-           WHEN kind IN ('gemm', 'convolution')
-           THEN '(^|[^a-z])[dz](gemm|884)|f64f64|_engine(_NHWC)?<double'
-           ELSE '\w<(\d+, )?double\b|lambda\(double\)|float64' END)
+       CASE WHEN multiplies
+            THEN regexp_matches(said, '(^|[^a-z])[dz](gemm|884)|f64f64|_engine(_NHWC)?<double')
+            ELSE regexp_matches(said, '\w<(\d+, )?double\b|lambda\(double\)|float64') END
            AS is_double,
-       kind IN ('gemm', 'convolution') AND NOT is_double
+       multiplies AND NOT is_double
            AND regexp_matches(whole, 'simt|ffma|sgemm|scudnn|engine_float|_engine(_NHWC)?<float')
            AS is_plain_float,
        nullif(split_part(kind, ' for ', 2), '') AS copies_for,
-       CASE WHEN kind IN ('gemm', 'convolution')
+       CASE WHEN multiplies
             THEN TRY_CAST(regexp_extract(whole, 'tensorop\w*_align(\d+)', 1) AS INTEGER)
             END AS aligned_values
-FROM (
-    SELECT texts.*, word,
-           CASE WHEN is_told THEN 'communication' ELSE coalesce(met.category, 'other') END AS kind
-    FROM texts
-    LEFT JOIN met ON met.mangled = texts.mangled
-)
+FROM told_apart
