@@ -74,20 +74,17 @@ later AS (
 ),
 -- Where a step takes no longer than these, and of the next four, or fewer at the end, all but one.
 settled AS (
-    SELECT process_id, gpu, min(step) AS first_step
+    SELECT process_id, gpu, min(step) AS first_step, any_value(median_ns) AS median_ns
     FROM (
-        SELECT process_id, gpu, step, n, is_like, count(*) FILTER (WHERE NOT is_like) OVER (
-                   PARTITION BY process_id, gpu ORDER BY step
-                   ROWS BETWEEN CURRENT ROW AND 4 FOLLOWING
-               ) AS unlike
-        FROM (
-            SELECT numbered.*, end_ns - start_ns BETWEEN least(median_ns / 2, median_ns - spread_ns)
-                       AND median_ns + spread_ns AS is_like
-            FROM numbered
-            JOIN later ON later.process_id = numbered.process_id AND later.gpu = numbered.gpu
-        )
+        SELECT process_id, gpu, step, median_ns,
+               end_ns - start_ns BETWEEN least(median_ns / 2, median_ns - spread_ns)
+                   AND median_ns + spread_ns AS is_like
+        FROM numbered
+        JOIN later USING (process_id, gpu)
+        QUALIFY is_like AND step <= n // 2 AND count(*) FILTER (WHERE NOT is_like) OVER (
+            PARTITION BY process_id, gpu ORDER BY step ROWS BETWEEN CURRENT ROW AND 4 FOLLOWING
+        ) <= 1
     )
-    WHERE is_like AND unlike <= 1 AND step <= n // 2
     GROUP BY process_id, gpu
 ),
 -- A warm-up is slower than what follows.
@@ -95,7 +92,6 @@ warm AS (
     SELECT process_id, gpu, first_step
     FROM numbered
     JOIN settled USING (process_id, gpu)
-    JOIN later USING (process_id, gpu)
     WHERE step < first_step
     GROUP BY process_id, gpu, first_step
     HAVING median(end_ns - start_ns) > any_value(median_ns)
