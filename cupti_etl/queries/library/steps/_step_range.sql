@@ -48,9 +48,8 @@ people AS (
     FROM spans
     WHERE coalesce(domain, '') NOT IN ('python_function', 'cpu_op', 'Operator', 'operator', 'Trace',
                                        'pytorch.operator', 'pytorch.backward')
-        AND NOT contains(name, '::')
         AND NOT regexp_matches(
-            name, '\.py\([0-9]+\)|^<built-in |^nn\.Module|, (seq|op_id) = [0-9]+(,|$)'
+            name, '::|\.py\([0-9]+\)|^<built-in |^nn\.Module|, (seq|op_id) = [0-9]+(,|$)'
         )
 ),
 -- What a name says: 1 the most, NULL nothing.
@@ -73,9 +72,9 @@ named AS (
                 WHEN is_xla THEN 8
                 WHEN len(numbers) > 0 AND is_outermost
                      AND coalesce(passes.end_ns <= people.start_ns, true)
-                     AND NOT regexp_matches(name, '^[A-Z][A-Za-z0-9]*?_?[0-9]+$')
                      AND NOT regexp_matches(
-                         name, '(?i)layer|block|stage|module|head|expert|chunk|micro|bucket'
+                         name, '^[A-Z][A-Za-z0-9]*?_?[0-9]+$|'
+                               '(?i:layer|block|stage|module|head|expert|chunk|micro|bucket)'
                      ) THEN 5 END AS rank,
            coalesce(numbers > lag(numbers) OVER (
                PARTITION BY people.process_id, people.thread_id, stem
@@ -164,9 +163,8 @@ parts AS (
 chosen AS (
     SELECT asked.*, rank = 6 OR asked.process_id IN (FROM parts) AS is_part
     FROM asked
-    LEFT JOIN (FROM turns SEMI JOIN pairs USING (process_id)) AS turns
-        ON turns.process_id = asked.process_id AND turns.range_id = asked.range_id
-    WHERE coalesce(turn % 2 = 0, true)
+    ANTI JOIN (FROM turns SEMI JOIN pairs USING (process_id) WHERE turn % 2 = 1) AS seconds
+        ON seconds.process_id = asked.process_id AND seconds.range_id = asked.range_id
 ),
 -- Where the work of a step goes on for long after the first of the next, as inputs are copied
 -- ahead, a step begins where its main stream does.
