@@ -45,12 +45,13 @@ it finds in the table ``partial`` (see ``engines/``).  What is ``shared`` is ask
 before: tables with a key, and queries that have a ``merge`` themselves.  A query without a
 ``merge`` can have something ``gathered``: queries that have one, and are of the whole trace.
 What a query needs are the tables and queries that stand behind FROM or JOIN in its SELECT;
-``requires`` lists those of them, however far down, without a row of which the answer is empty, and
-the reason to give (an opened trace runs no SELECT then), or their names alone where it is the usual
-one (see ``fields``). ``device.*`` stands for all columns of a table or query, and for some of them
-``start_ns, end_ns of kernel``; those of a ``finding`` need not be said. ``label`` names a column of
-names, and what tells two of them apart: ``kernel``, ``kernels`` (one after the other), ``copy``,
-``range``, ``operator`` or ``process`` of columns (see ``render/labels.py``); it stands last, unless
+``requires`` lists those of them, however far down, or what is computed sooner, without a row of
+which the answer is empty, and the reason to give (an opened trace runs no SELECT then), or their
+names alone where it is the usual one (see ``fields``).
+``device.*`` stands for all columns of a table or query, and for some of them ``start_ns, end_ns of
+kernel``; those of a ``finding`` need not be said. ``label`` names a column of names, and what tells
+two of them apart: ``kernel``, ``kernels`` (one after the other), ``copy``, ``range``, ``operator``
+or ``process`` of columns (see ``render/labels.py``); it stands last, unless
 ``first`` has it before others. ``chart`` is one of ``bars``, ``lines`` and ``flame`` of two columns
 (``flame``: of paths, with ";" between their parts; ``bars(place, samples, by reason)``: the rows of
 a place are the parts of its bar). The ``example`` of a front query is the plain one, unless it says

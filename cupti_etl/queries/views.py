@@ -343,7 +343,10 @@ class Views:
         """
         import duckdb
 
-        size = small_tables.size(self._catalog, query.name, self._table_bytes)
+        # What has no row reads nothing, and tables that it alone needs were not looked at.
+        size = small_tables.size(
+            self._catalog, query.name, self._table_bytes, set(self._unanswerable)
+        )
         if query.parameters or size > self._tables.most_bytes:
             return False
         try:

@@ -149,7 +149,7 @@ _NAMES = """
     _slow_kernel _failed_call finding_alignment active_threads _sampled_code _compile_range
     finding_compiling finding_half_cores finding_copy_kernels finding_float_attention
     finding_depthwise finding_small_blocks _managed_memory _call_outside _benchmarking_stack
-    _function_stack _function_frame
+    _function_stack _function_frame _process_to_guess _threaded_process
 """
 _EMPTY = set(_NAMES.split())
 

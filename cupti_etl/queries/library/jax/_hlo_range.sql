@@ -5,7 +5,9 @@
 --   that ran around it on its thread. Names of frameworks are completed by the prefix that XLA
 --   says once, with the module. Modules without a program_id are tried by the autotuner;
 --   an operation whose module is not known is taken for the program's.
--- requires: marker
+-- requires:
+--   marker
+--   _xla_process: there are no ranges of XLA.
 -- materialized: Made once for an opened trace, as every query about HLO reads it.
 -- scope: host start_ns
 -- columns:

@@ -1,6 +1,8 @@
 -- Of launch, the calls whose correlation id other calls of the process have, too.
 --
 -- computed: Of calls with the same id that contain one another the outermost.
+-- requires:
+--   _shared_correlation: no two calls of a process have the same correlation id.
 -- limits: As of launch.
 -- scope: whole
 -- columns:

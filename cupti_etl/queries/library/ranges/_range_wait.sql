@@ -9,7 +9,9 @@
 --   unless it is autograd's; one with ranges of its own that works beside any of several has none,
 --   either. Nodes of autograd on a thread that waits for one of autograd's are of the same backward
 --   pass: what it does in them does not count.
--- requires: marker
+-- requires:
+--   marker
+--   _threaded_process: no process with ranges calls from several threads.
 -- materialized: Made once for an opened trace, as it looks at all calls of several threads.
 -- limits: That a thread waits is found from time alone. Threads of autograd are known by the names
 --   of their ranges. A thread that works for two others, of which one has no ranges, is taken for
@@ -23,16 +25,11 @@
 --   asking_range_id BIGINT: The outermost range of autograd's thread; NULL outside of ranges.
 --   range_id BIGINT: The range that waits.
 --   is_clear BOOLEAN: Whether no other range can be meant.
-WITH processes AS (
-    SELECT process_id
-    FROM api_call
-    SEMI JOIN (SELECT DISTINCT process_id FROM _range_span) USING (process_id)
-    GROUP BY process_id
-    HAVING min(thread_id) < max(thread_id)
-),
--- The rows of launch, of these processes alone.
-work AS (
-    SELECT process_id, correlation_id FROM gpu_activity SEMI JOIN processes USING (process_id)
+WITH work AS (
+    -- The rows of launch, of these processes alone.
+    SELECT process_id, correlation_id
+    FROM gpu_activity
+    SEMI JOIN _threaded_process USING (process_id)
 ),
 launches AS MATERIALIZED (
     SELECT process_id, thread_id, start_ns
@@ -76,7 +73,7 @@ asked AS MATERIALIZED (
         UNION ALL
         SELECT process_id, thread_id, start_ns, range_id
         FROM outermost
-        SEMI JOIN processes USING (process_id)
+        SEMI JOIN _threaded_process USING (process_id)
         WHERE is_autograd
     )
 ),

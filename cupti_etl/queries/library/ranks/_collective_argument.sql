@@ -2,6 +2,8 @@
 --
 -- computed: Arguments with the name of a collective or a size of a message, of the work on a GPU
 --   that has the call's id, else of the operator that made the call (external_correlation).
+-- requires:
+--   argument: no arguments were recorded.
 -- materialized: Made once for an opened trace, as it is looked for among all arguments.
 -- scope: whole
 -- columns:

@@ -5,6 +5,8 @@
 --   the first and the last), with about as many kernels each time (3 of 4 within a tenth of the
 --   median, 3 or more): a step is from one to the next. If two of them were launched by one call
 --   or by one forward pass, these are layers, and no steps.
+-- requires:
+--   _process_to_guess: each process with kernels has ranges that are steps.
 -- limits: What came before the first and after the last of these kernels is in no step.
 -- scope: whole
 -- columns:
@@ -97,13 +99,14 @@ calls AS (
     GROUP BY process_id, correlation_id
 ),
 -- What launched several of them, call or pass, has layers and no steps inside.
-launched AS (
-    SELECT process_id, gpu, correlation_id AS id, count(*) AS n
+layers AS (
+    SELECT process_id, gpu
     FROM begun
     WHERE correlation_id IS NOT NULL
     GROUP BY process_id, gpu, correlation_id
+    HAVING count(*) > 1
     UNION ALL
-    SELECT begun.process_id, begun.gpu, passes.range_id, count(*)
+    SELECT begun.process_id, begun.gpu
     FROM begun
     JOIN calls USING (process_id, correlation_id)
     ASOF JOIN _forward_pass AS passes
@@ -112,9 +115,7 @@ launched AS (
         AND passes.start_ns <= calls.at_ns
     WHERE calls.at_ns < passes.end_ns
     GROUP BY begun.process_id, begun.gpu, passes.range_id
-),
-layers AS (
-    SELECT process_id, gpu FROM launched WHERE n > 1
+    HAVING count(*) > 1
 ),
 counted AS (
     SELECT begun.process_id, begun.gpu, begun.start_ns, count(*) AS kernels
