@@ -45,8 +45,23 @@ WITH extent AS (
 causes AS (
     SELECT * FROM _loss_cause
 ),
-imported AS (
-    SELECT count(*) > 0 AS is_any FROM process WHERE state = 'imported'
+-- One row each.
+processes AS (
+    SELECT coalesce(bool_or(state = 'imported'), false) AS is_imported,
+           TRY_CAST(sum(emitted) AS BIGINT) AS emitted, TRY_CAST(sum(stored) AS BIGINT) AS stored
+    FROM process
+),
+activity AS (
+    SELECT coalesce(sum(rows), 0) = 0 AS is_nothing, max(end_ns) - min(start_ns) AS span_ns
+    FROM extent
+    WHERE is_activity
+),
+losses AS (
+    SELECT string_agg(concat(cause, ' ', coalesce(records::VARCHAR, '?')), ', ' ORDER BY cause)
+               AS what,
+           CASE WHEN count(*) = count(lost)
+                THEN TRY_CAST(coalesce(sum(lost), 0) AS BIGINT) END AS lost
+    FROM causes
 ),
 skipped AS (
     SELECT category, what, any_value(detail) AS detail,
@@ -66,51 +81,36 @@ not_kept AS (
           UNION ALL
           SELECT reason, TRY_CAST(sum(rows) AS BIGINT), true FROM discarded GROUP BY reason)
 ),
-verdict AS (
-    SELECT CASE
-               WHEN nothing AND lost IS NULL THEN 'nothing captured'
-               WHEN nothing THEN 'nothing captured; losses: ' || lost
-               WHEN lost IS NULL AND (SELECT is_any FROM imported)
-                   THEN 'no losses known, imported'
-               WHEN lost IS NULL THEN 'complete'
-               ELSE 'losses: ' || lost
-           END
-           || coalesce('; not kept: ' || (SELECT what FROM not_kept), '')
-           || CASE WHEN (SELECT is_over FROM _capture_end) THEN '' ELSE ' so far' END AS subject
-    FROM (
-        SELECT (SELECT coalesce(sum(rows), 0) = 0 FROM extent WHERE is_activity) AS nothing,
-               (SELECT string_agg(concat(cause, ' ', coalesce(records::VARCHAR, '?')), ', '
-                                  ORDER BY cause)
-                FROM causes) AS lost
-    )
+lost_of_table AS (
+    SELECT table_name, CASE WHEN count(*) = count(records) THEN sum(records) END AS lost
+    FROM loss
+    WHERE is_stored IS NOT true
+    GROUP BY table_name
 )
 SELECT section, subject, records, stored, lost, start_ns, end_ns - start_ns AS span_ns,
        1e9 * records / nullif(end_ns - start_ns, 0) AS records_per_s, overhead_ns,
-       100.0 * overhead_ns
-           / nullif((SELECT max(end_ns) - min(start_ns) FROM extent WHERE is_activity), 0)
-           AS overhead_pct,
-       detail
-FROM (
-    SELECT 1 AS place, 'verdict' AS section, subject,
-           TRY_CAST((SELECT sum(emitted) FROM process) AS BIGINT) AS records,
-           TRY_CAST((SELECT sum(stored) FROM process) AS BIGINT) AS stored,
-           TRY_CAST((SELECT CASE WHEN count(*) = count(lost) AND NOT (SELECT is_any FROM imported)
-                        THEN coalesce(sum(lost), 0) END
-            FROM causes) AS BIGINT) AS lost,
-           (SELECT min(start_ns) FROM capture) AS start_ns,
-           (SELECT max(end_ns) FROM capture) AS end_ns,
-           NULL::BIGINT AS overhead_ns, NULL::VARCHAR AS detail
-    FROM verdict
+       100.0 * overhead_ns / nullif(activity.span_ns, 0) AS overhead_pct, detail
+FROM activity, (
+    SELECT 1 AS place, 'verdict' AS section,
+           CASE WHEN is_nothing AND losses.what IS NULL THEN 'nothing captured'
+                WHEN is_nothing THEN 'nothing captured; losses: ' || losses.what
+                WHEN losses.what IS NOT NULL THEN 'losses: ' || losses.what
+                WHEN is_imported THEN 'no losses known, imported'
+                ELSE 'complete' END
+               || coalesce('; not kept: ' || not_kept.what, '')
+               || CASE WHEN is_over THEN '' ELSE ' so far' END AS subject,
+           emitted AS records, stored, CASE WHEN NOT is_imported THEN lost END AS lost, start_ns,
+           end_ns, NULL::BIGINT AS overhead_ns, NULL::VARCHAR AS detail
+    FROM _capture_end, processes, activity, losses, not_kept,
+         (SELECT min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM capture)
     UNION ALL
-    SELECT 2, 'table', table_name, rows, rows,
-           TRY_CAST((SELECT CASE WHEN count(*) = count(records)
-                                  AND NOT (SELECT is_any FROM imported)
-                        THEN coalesce(sum(records), 0) END
-            FROM loss
-            WHERE loss.table_name = extent.table_name AND is_stored IS NOT true) AS BIGINT),
+    SELECT 2, 'table', extent.table_name, rows, rows,
+           CASE WHEN is_imported THEN NULL WHEN lost_of_table.table_name IS NULL THEN 0
+                ELSE TRY_CAST(lost AS BIGINT) END,
            start_ns, end_ns, NULL, NULL
-    FROM extent
-    WHERE is_recorded AND (rows > 0 OR NOT (SELECT is_any FROM imported))
+    FROM processes, extent
+    LEFT JOIN lost_of_table ON lost_of_table.table_name = extent.table_name
+    WHERE is_recorded AND (rows > 0 OR NOT is_imported)
     UNION ALL
     SELECT 3, 'process',
            concat(coalesce('pid ' || pid, 'without a pid'), coalesce(' rank ' || rank, ''),
