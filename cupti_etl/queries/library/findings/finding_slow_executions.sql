@@ -10,7 +10,7 @@
 WITH shapes AS (
     SELECT name, unnest(slow_gpus) AS gpu, unnest(lost_ns) AS lost_ns
     FROM _kernel_shape AS shape
-    ANTI JOIN (FROM kernel_rule WHERE category = 'communication') AS rule USING (mangled)
+    ANTI JOIN _communication_kernel USING (mangled)
     -- As many as kernel_tail wants.
     WHERE calls >= 20 AND lost_ns IS NOT NULL
 ),

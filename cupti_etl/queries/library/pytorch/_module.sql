@@ -6,6 +6,8 @@
 --   nearest that is around the range, whatever lies between. GPU time is that of range_gpu. A
 --   backward pass (_operator_forward) is of the module in which its operator ran, and of those
 --   around it.
+-- requires:
+--   _module_span: no modules of PyTorch were recorded.
 -- materialized: Made once for an opened trace, as the module of every backward pass is looked for.
 -- limits: Where a process has no sequence numbers, or several threads have one that a backward
 --   pass has, what the backward pass took is not known. In a process with work on GPUs and no
@@ -30,15 +32,7 @@ WITH RECURSIVE nesting AS MATERIALIZED (
     SELECT range_id, parent_range_id FROM _range_parent
 ),
 modules AS MATERIALIZED (
-    SELECT span.process_id, span.range_id, span.start_ns,
-           CASE WHEN domain = 'pytorch.module' THEN regexp_extract(span.name, '\((.*)\)$', 1)
-                ELSE substr(span.name, 12) END AS module,
-           CASE WHEN domain = 'pytorch.module'
-                THEN regexp_extract(span.name, '^nn.Module: (.*) \(', 1) END AS full_name,
-           span.end_ns - span.start_ns AS host_ns, path.parent_range_id AS around_id
-    FROM _range_span AS span
-    JOIN nesting AS path ON path.range_id = span.range_id
-    WHERE starts_with(span.name, 'nn.Module: ')
+    SELECT * FROM _module_span
 ),
 passes AS MATERIALIZED (
     SELECT forward_range_id AS range_id, sum(work.gpu_ns) AS gpu_ns

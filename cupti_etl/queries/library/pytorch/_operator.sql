@@ -5,6 +5,8 @@
 --   a range named aten::..., as under emit_nvtx, those of NVTX that are named NAMESPACE::NAME or
 --   have PyTorch's numbers (seq, op_id) in their text. place counts them in the order of their
 --   starts, thread by thread, the longer first; last is the place of the last one inside.
+-- requires:
+--   _operator_process: no operators of PyTorch were recorded.
 -- materialized: Made once for an opened trace, as every query about operators reads it.
 -- limits: A range that did not end is not here.
 -- scope: host start_ns

@@ -8,6 +8,7 @@
 --   which is the one that most other passes with its number of the thread were on, and that has no
 --   other number; where they do not tell, the operator is not known. What other threads did has not
 --   made it, although that of its own was not recorded.
+-- requires: _operator
 -- scope: whole
 -- columns:
 --   range_id BIGINT: The backward pass, as in nvtx_range.

@@ -10,6 +10,8 @@
 --   says that it sends and receives, the range is asked first. Of what is sent and received, bytes
 --   is the larger; NCCL gives that of one rank for AllGather and ReduceScatter, which is multiplied
 --   by group_size.
+-- requires:
+--   _communication_kernel: no communication kernels were recorded.
 -- materialized: Made once for an opened trace, as every query about ranks reads it.
 -- limits: Without arguments or payloads sizes are not known, nor is the kind where kernels of all
 --   kinds have one name (RCCL's Generic). One kernel may stand for several fused operations. The

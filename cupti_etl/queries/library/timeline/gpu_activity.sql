@@ -16,8 +16,8 @@
 --   graph_id, graph_node_id of kernel
 SELECT process_id, device_id, context_id, stream_id, correlation_id, start_ns, end_ns,
        'kernel' AS kind,
-       CASE WHEN name IN (SELECT mangled FROM kernel_rule WHERE category = 'communication')
-            THEN 'communication' ELSE 'compute' END AS category,
+       CASE WHEN name IN (FROM _communication_kernel) THEN 'communication' ELSE 'compute' END
+           AS category,
        name, NULL::BIGINT AS bytes, graph_id, graph_node_id
 FROM kernel
 UNION ALL
