@@ -1,9 +1,9 @@
 -- What a trace says of the collective that a call started: the arguments that PyTorch gave it.
 --
--- computed: Arguments with the name of a collective or a size of a message, of the work on a GPU
---   that has the call's id, else of the operator that made the call (external_correlation).
+-- computed: _collective_said, of the work on a GPU that has the call's id, else of the operator
+--   that made the call (external_correlation).
 -- requires:
---   argument: no arguments were recorded.
+--   _collective_said: no arguments of collectives were recorded.
 -- materialized: Made once for an opened trace, as it is looked for among all arguments.
 -- scope: whole
 -- columns:
@@ -12,22 +12,17 @@
 --   arguments VARCHAR: The arguments, a JSON object; NULL where the work of one call has several.
 --   pieces BIGINT [pieces of work]: With how much work on a GPU they stand; 1 for those of an
 --     operator.
-WITH said AS (
-    SELECT process_id, correlation_id, marker_id, arguments
-    FROM argument
-    WHERE contains(arguments, 'Collective name') OR contains(arguments, 'Message size [bytes]')
-),
-of_work AS (
+WITH of_work AS (
     SELECT process_id, correlation_id,
            CASE WHEN count(DISTINCT arguments) = 1 THEN any_value(arguments) END AS arguments,
            count(*) AS pieces
-    FROM said
+    FROM _collective_said
     WHERE correlation_id IS NOT NULL
     GROUP BY process_id, correlation_id
 ),
 of_operator AS (
     SELECT calls.process_id, calls.correlation_id, any_value(said.arguments) AS arguments
-    FROM said
+    FROM _collective_said AS said
     JOIN marker_data AS payload USING (process_id, marker_id)
     JOIN external_correlation AS calls
         ON calls.process_id = said.process_id

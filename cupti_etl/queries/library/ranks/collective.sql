@@ -60,9 +60,8 @@ calls AS (
 ),
 said AS (
     SELECT process_id, marker_id, CASE WHEN json_valid(arguments) THEN arguments::JSON END AS said
-    FROM argument
+    FROM _collective_said
     WHERE marker_id IS NOT NULL
-        AND (contains(arguments, 'Collective name') OR contains(arguments, 'Message size [bytes]'))
 ),
 -- An integer payload of PyTorch's is the number of an operator.
 ranges AS (
