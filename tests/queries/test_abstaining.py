@@ -138,7 +138,7 @@ _NAMES = """
     _shared_correlation _unpaired_correlation _shared_launch _blocking_copy _range_wait _loss_cause
     _timeline_loss timeline_flow _range_helped triton_autotune finding_autotuning finding_gather_add
     finding_row_sort finding_xla_autotuning _idle_culprit _outside_range finding_host finding_queued
-    finding_slow_executions finding_slow_steps _step_guess sass source_line line_stall
+    finding_slow_executions finding_slow_steps _step_guess sass source_line line_stall _capture_call
     instruction_stall _line_sample _nccl_kernel _nccl_operation _nccl_channel _nccl_placed nccl_p2p
     nccl_unfinished range_counter _rank_missing _clock_apart instruction_count line_count
     _window_run _not_recorded _nccl_gpu_clock _nccl_pair _nccl_phase _replayed replay_check
@@ -147,9 +147,9 @@ _NAMES = """
     _freeing_call finding_loading finding_attention finding_fusion finding_layout _tuning_process
     finding_tensor_cores finding_blocking_launches finding_doubles finding_optimizer _wider_type
     _slow_kernel _failed_call finding_alignment active_threads _sampled_code _compile_range
-    finding_compiling finding_half_cores finding_copy_kernels finding_float_attention
-    finding_depthwise finding_small_blocks _managed_memory _call_outside _benchmarking_stack
-    _function_stack _function_frame _process_to_guess _threaded_process
+    finding_compiling finding_half_cores finding_copy_kernels finding_float_attention _long_launch
+    finding_depthwise finding_small_blocks _managed_memory _call_outside _unpaired_launch
+    _benchmarking_stack _function_stack _function_frame _process_to_guess _threaded_process
 """
 _EMPTY = set(_NAMES.split())
 

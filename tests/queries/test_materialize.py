@@ -36,7 +36,7 @@ CALL = """
 ENDED = "capture_id start_ns end_ns\n1 0 100"
 GAPS = "SELECT gap_ns, cause FROM _gap_cause ORDER BY start_ns"
 # What _gap_cause needs of them: gpu_activity tells communication by the rules.
-UNITS = {"edge", "host", "_blocking_copy", "_first_launch", "kernel_rule", "_graph_capture"}
+UNITS = {"edge", "host", "_blocking_copy", "kernel_rule", "_long_launch", "_capture_call"}
 UNITS |= {"_communication_kernel"}
 
 

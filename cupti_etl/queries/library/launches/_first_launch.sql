@@ -5,6 +5,8 @@
 --   Records of overhead, where there are any, tell of a part of that. Taken for it is the launch of
 --   the execution that began first, of a kernel on a device of a process, where it took more than
 --   100 us: others take 5 to 50.
+-- requires:
+--   _long_launch: no launch took as long as to load code.
 -- materialized: Few rows, of all kernels.
 -- limits: Of a kernel that had run before the recording began, a launch that took as long for
 --   another reason is taken for its first.
@@ -16,16 +18,10 @@
 --   name VARCHAR: Mangled name of the kernel.
 --   start_ns BIGINT [epoch ns]: When the call was entered.
 --   end_ns BIGINT [epoch ns]: When it returned.
-WITH long AS (
-    SELECT process_id, correlation_id, thread_id, start_ns, end_ns
-    FROM api_call
-    -- One of a graph asks for many kernels.
-    WHERE end_ns - start_ns > 100000 AND contains(name, 'Launch') AND NOT contains(name, 'Graph')
-),
-launched AS (
+WITH launched AS (
     SELECT long.*, device_id, name, kernel.start_ns AS ran_ns
     FROM kernel
-    JOIN long USING (process_id, correlation_id)
+    JOIN _long_launch AS long USING (process_id, correlation_id)
 ),
 first AS (
     SELECT process_id, device_id, name, min(start_ns) AS ran_ns

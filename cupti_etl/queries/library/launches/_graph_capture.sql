@@ -3,6 +3,8 @@
 -- computed: From when a call that begins a capture of a stream returned to when the next call of
 --   its thread that ends one was entered (CUDA C++ Programming Guide, "Creating a Graph Using
 --   Stream Capture").
+-- requires:
+--   _capture_call: no call captures a stream.
 -- materialized: Few rows, of all calls.
 -- limits: A capture that another thread ends, as one in relaxed mode may be, is not seen.
 -- scope: host start_ns to end_ns
@@ -13,17 +15,11 @@
 --   end_ns BIGINT [epoch ns]: When its end was asked for.
 --   launches BIGINT [calls]: Launching calls of the thread meanwhile; of the runtime API and the
 --     driver API, which are within each other, those of which there are more.
-WITH edges AS (
-    SELECT process_id, thread_id, contains(name, 'BeginCapture') AS is_begin, start_ns, end_ns
-    FROM api_call
-    WHERE contains(name, 'Capture') AND start_ns IS NOT NULL AND end_ns IS NOT NULL
-        AND regexp_matches(name, '^(cu|cuda|hip)Stream(Begin|End)Capture')
-),
-captures AS (
+WITH captures AS (
     SELECT process_id, thread_id, end_ns AS start_ns, until_ns AS end_ns
     FROM (
         SELECT *, lead(is_begin) OVER calls AS goes_on, lead(start_ns) OVER calls AS until_ns
-        FROM edges
+        FROM _capture_call
         WINDOW calls AS (PARTITION BY process_id, thread_id ORDER BY start_ns, end_ns DESC)
     )
     WHERE is_begin AND NOT goes_on AND until_ns > end_ns

@@ -11,37 +11,16 @@
 --   launches BIGINT [calls]: API calls that asked for work.
 --   kernels BIGINT [executions]: Finished kernels.
 --   copies BIGINT [copies]: Finished copies and memsets.
-WITH processes AS MATERIALIZED (
-    SELECT DISTINCT process_id FROM _step_stretch
-),
-others AS MATERIALIZED (
-    SELECT act.process_id, act.correlation_id, calls, act.start_ns, device_id, gpu
-    FROM gpu_interval AS act
-    JOIN _unpaired_correlation AS unpaired USING (process_id, correlation_id)
-),
-counted AS (
-    -- A call for each activity, but for those others, and one for each call that asked for them.
+WITH counted AS (
+    -- A call for each activity, but for those of several, and of none.
     SELECT process_id, gpu, start_ns,
            (correlation_id IS NOT NULL AND EXISTS (SELECT 1 FROM api_call))::INTEGER AS launches,
            (kind = 'kernel')::INTEGER AS kernels,
            (kind IN ('memcpy', 'memcpy_p2p', 'memset'))::INTEGER AS copies
     FROM gpu_interval
-    WHERE process_id IN (FROM processes)
+    WHERE process_id IN (SELECT process_id FROM _step_stretch)
     UNION ALL
-    SELECT process_id, gpu, start_ns, -1, 0, 0 FROM others
-    UNION ALL
-    SELECT process_id, arg_min(gpu, (start_ns, device_id)), min(start_ns), 1, 0, 0
-    FROM others
-    WHERE calls = 1
-    GROUP BY process_id, correlation_id
-    UNION ALL
-    SELECT act.process_id, arg_min(gpu, (act.start_ns, device_id)), min(act.start_ns), 1, 0, 0
-    FROM (FROM others WHERE calls > 1) AS act
-    ASOF JOIN _shared_launch AS shared
-        ON shared.process_id = act.process_id
-        AND shared.correlation_id = act.correlation_id
-        AND shared.start_ns <= act.start_ns
-    GROUP BY act.process_id, act.correlation_id, shared.start_ns
+    SELECT process_id, gpu, start_ns, launches, 0, 0 FROM _unpaired_launch
 )
 SELECT step.process_id, step.gpu, step.step, sum(launches)::BIGINT AS launches,
        sum(kernels)::BIGINT AS kernels, sum(copies)::BIGINT AS copies
