@@ -6,7 +6,7 @@
 --   median, 3 or more): a step is from one to the next. If two of them were launched by one call
 --   or by one forward pass, these are layers, and no steps.
 -- requires:
---   _process_to_guess: each process with kernels has ranges that are steps.
+--   _process_to_guess: each process with kernels has ranges that are steps, or none ran often.
 -- limits: What came before the first and after the last of these kernels is in no step.
 -- scope: whole
 -- columns:
