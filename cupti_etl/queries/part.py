@@ -135,6 +135,9 @@ class PartViews(Views):
     def _table_bytes(self, table: str) -> int:
         return self._whole._table_bytes(table)
 
+    def _rowless(self) -> set[str]:
+        return super()._rowless() | self._whole._rowless()
+
     def _read_tables(self, con: duckdb.DuckDBPyConnection, tables: Sequence[str]) -> None:
         self._whole.need(con, tables)
         for table in tables:

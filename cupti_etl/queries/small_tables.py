@@ -30,7 +30,15 @@ _MANY = 1 << 60
 def size(
     catalog: Catalog, name: str, table_bytes: Callable[[str], int], seen: set[str] | None = None
 ) -> int:
-    """How large the parts are that a query, or a table, is of; more than is few if unknown."""
+    """How large the parts are that a query, or a table, is of; more than is few if unknown.
+
+    Args:
+        catalog: the queries.
+        name: of the query, or table.
+        table_bytes: how large the parts of a table are.
+        seen: what does not count: what has no row reads nothing, and tables that it alone needs
+            were not looked at.
+    """
     seen = set() if seen is None else seen
     if name in seen:
         return 0

@@ -343,10 +343,7 @@ class Views:
         """
         import duckdb
 
-        # What has no row reads nothing, and tables that it alone needs were not looked at.
-        size = small_tables.size(
-            self._catalog, query.name, self._table_bytes, set(self._unanswerable)
-        )
+        size = small_tables.size(self._catalog, query.name, self._table_bytes, self._rowless())
         if query.parameters or size > self._tables.most_bytes:
             return False
         try:
@@ -360,6 +357,9 @@ class Views:
 
     def _table_bytes(self, table: str) -> int:
         return self._tables.bytes(table)
+
+    def _rowless(self) -> set[str]:
+        return set(self._unanswerable)
 
     def _need(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what is not there yet, before the binder has to ask for one after the other."""

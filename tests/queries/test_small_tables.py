@@ -162,6 +162,19 @@ def test_a_query_over_them_is_computed_once_for_all_that_read_it(trace: MakeTrac
     assert "_derived_gpu_activity" in in_memory(opened, "_derived_")
 
 
+def test_so_is_one_of_a_part_over_what_the_whole_has_no_row_of(trace: MakeTrace) -> None:
+    calls = "process_id thread_id correlation_id start_ns end_ns\n 1 7 1 2 3\n 1 7 2 22 23"
+    kernels = "process_id correlation_id start_ns end_ns name\n 1 1 5 10 a\n 1 2 25 30 a"
+    steps = "process_id thread_id marker_id event timestamp_ns name\n" + "\n".join(
+        f" 1 7 {n} start {n * 20} step\n 1 7 {n} end {n * 20 + 12} -" for n in (0, 1)
+    )
+    own = "SELECT table_name FROM duckdb_tables() WHERE database_name = current_database()"
+    with trace(kernel=kernels, api_call=calls, marker=steps) as whole:
+        part = whole.scope(steps="1")
+        assert_rows(part.sql(BUSY), "busy_ns\n 5")
+        assert {"table_name": "_derived_gpu_activity"} in list(part.sql(own))
+
+
 def test_a_query_over_a_larger_one_is_not(
     trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
