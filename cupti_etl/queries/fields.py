@@ -34,14 +34,14 @@ _FINDING_WITH_KERNEL = (
 # Why a trace has no row of a table or query, for which most queries have to give no other reason.
 _USUAL = {
     "_busy_interval": "no finished GPU activity was recorded.",
-    "_call_stack": "no Python stacks were kept (capture with --python-stacks, or with_stack=True of"
-    " torch.profiler).",
     "_device_limits": "the trace does not say what its devices can hold.",
     "_gpu_gap": "no GPU was idle between two recorded activities.",
     "_hlo_range": "no ranges of XLA were recorded; JAX writes them with NVTX.",
     "_operator": "no operators of PyTorch were recorded (capture with --pytorch, or import a trace"
     " of torch.profiler).",
     "_operator_flops": "no operator of which the operations can be counted launched work.",
+    "_stacked_process": "no Python stacks were kept (capture with --python-stacks, or"
+    " with_stack=True of torch.profiler).",
     "_tuning_process": "no tuner tried out kernels, as far as stacks and cleared caches tell.",
     "_window": "no recording windows are known (imported traces have none).",
     "api_call": "no API calls were recorded (capture with --api default).",

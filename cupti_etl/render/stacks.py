@@ -33,7 +33,7 @@ def export_stacks(trace: Trace, out: Path | None, form: str, *, overwrite: bool 
     """
     rows = [(row["stack"], row["gpu_ns"]) for row in trace.query(_QUERY)]
     if not rows:
-        why = dict(library()[_QUERY].requires)["_call_stack"]
+        why = dict(library()[_QUERY].requires)["_stacked_process"]
         raise UsageError(why.rstrip("."), "cupti-etl capture --python-stacks -- python train.py")
     if form == "folded":
         text = "".join(f"{stack} {ns}\n" for stack, ns in rows)

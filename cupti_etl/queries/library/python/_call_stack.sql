@@ -1,6 +1,7 @@
 -- The Python stack of each call: as it was kept, or by the functions that it was made in.
 --
 -- computed: launch_stack and _function_stack.
+-- requires: _stacked_process
 -- scope: whole
 -- columns:
 --   process_id, correlation_id of launch_stack

@@ -1,7 +1,9 @@
 -- Frames of the stacks of _function_stack, from the innermost outwards.
 --
 -- computed: The ranges around the innermost one that tell their file, as FILE(LINE): FUNCTION does.
--- requires: marker
+-- requires:
+--   marker
+--   _python_process: no functions of Python were recorded as ranges.
 -- materialized: Made once for an opened trace, as they are looked for outwards.
 -- scope: whole
 -- columns:

@@ -3,7 +3,9 @@
 -- computed: In processes without a row in launch_stack, and with ranges of Python's functions, as
 --   torch.profiler writes them with_stack: a stack is the innermost of these around the call that
 --   tells its file, and those around it.
--- requires: marker
+-- requires:
+--   marker
+--   _python_process: no functions of Python were recorded as ranges.
 -- materialized: Made once for an opened trace, as each query about Python reads it.
 -- scope: whole
 -- columns:

@@ -8,7 +8,7 @@
 --   (_backward_stack). What a CUDA graph replays has the stack that it was captured from, if that
 --   is known (_graph_interval), each activity as a call of its own; to the call that launched the
 --   graph belong the rest, and the idle time.
--- requires: _call_stack
+-- requires: _stacked_process
 -- materialized: Made once for an opened trace, as few rows are made of all activities.
 -- columns:
 --   process_id BIGINT: The traced process.
