@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from cupti_etl.capture.listener import peer
+from cupti_etl.capture.peer import peer
 
 # How long a process that has said that it is done may take to be read to its end.
 _PATIENCE_S = 20.0

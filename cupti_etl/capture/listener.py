@@ -19,13 +19,13 @@ import select
 import shutil
 import socket
 import stat
-import struct
 import tempfile
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cupti_etl.capture.peer import peer
 from cupti_etl.capture.wakeup import Wakeup
 from cupti_etl.errors import UsageError
 from cupti_etl.native.headers import Copy, constant, size, view
@@ -296,15 +296,6 @@ class Listener:
             shutil.rmtree(self._folder, ignore_errors=True)
         if self._lock is not None:
             os.close(self._lock)
-
-
-def peer(connection: socket.socket) -> tuple[int, int]:
-    """Process and user at the other end, as the kernel says."""
-    size = struct.calcsize("iII")
-    pid, uid, _ = struct.unpack(
-        "iII", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-    )
-    return pid, uid
 
 
 def _user(uid: int) -> str:
