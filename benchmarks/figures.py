@@ -5,8 +5,13 @@ from __future__ import annotations
 from benchmarks import bucket
 from benchmarks.exports import FORMS
 
-# Seconds that a query of the library may take, by name of the measurement.
-QUERIES = {"queries-1m": 1, "queries": 2, "queries-16-cores": 2, "queries-100m": 20}
+# Seconds and MiB that a query of the library may take, by name of the measurement.
+QUERIES = {
+    "queries-1m": (1, 1024),
+    "queries": (2, 1024),
+    "queries-16-cores": (2, 1024),
+    "queries-100m": (20, 4096),
+}
 # Of a query's figures: the end of their key, and what they are.
 CALLS = {
     "_first_s": "first",

@@ -81,7 +81,8 @@ def test_an_operator_stands_beside_its_sql(page) -> None:  # type: ignore[no-unt
 
 def test_a_query_that_takes_too_long_is_shown(page) -> None:  # type: ignore[no-untyped-def]
     figures = {"slow_first_s": 3, "slow_first_cpu_s": 4, "slow_s": 0.5, "slow_rows": 7}
-    assert list(page._query_rows(figures, 1))[2:] == ["| slow | 7 | **3** | 4 | 0.5 | — | — |"]
+    rows = list(page._query_rows({**figures, "slow_peak_mib": 200}, 1, 100))
+    assert rows[2:] == ["| slow | 7 | **3** | 4 | 0.5 | — | **200** |"]
 
 
 @pytest.mark.slow
