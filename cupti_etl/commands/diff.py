@@ -9,6 +9,7 @@ import click
 
 from cupti_etl.commands._complete import files
 from cupti_etl.commands._scope import open_whole, part_of, scope_options
+from cupti_etl.errors import UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command
 from cupti_etl.render.output import Output, output_options
@@ -106,7 +107,11 @@ def command(
 
         def part(whole: Trace) -> Trace:
             is_chosen = usual != scope
-            return stack.enter_context(part_of(whole, usual, is_chosen=is_chosen, said=said_parts))
+            asked = part_of(whole, usual, is_chosen=is_chosen, said=said_parts)
+            try:
+                return stack.enter_context(asked)
+            except UsageError as error:  # others may have what this one has not
+                raise UsageError(f"{whole.path}: {error.message}", error.hint) from None
 
         wholes = [[opened(name) for name in side] for side in names]
         usual = comparable([*wholes[0], *wholes[1]], scope)

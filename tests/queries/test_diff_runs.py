@@ -255,3 +255,19 @@ def test_calls_that_failed_in_a_run_are_said(tmp_path: Path) -> None:
         " (a block needs more registers or threads than there are, 701); "
     ) in done.stderr
     assert "calls failed" not in CliRunner().invoke(cli, ["diff", str(fine), str(fine)]).stderr
+
+
+def test_what_one_run_lacks_is_said_of_that_one(tmp_path: Path) -> None:
+    whole, short = run(tmp_path / "whole", 1), tmp_path / "short"
+    write_trace(
+        short,
+        kernel="process_id device_id correlation_id start_ns end_ns name\n"
+        "1 0 1 20 30 k\n1 0 2 50 60 k",
+        api_call="process_id thread_id domain correlation_id name start_ns end_ns\n"
+        "1 5 runtime 1 cudaLaunchKernel 11 12\n1 5 runtime 2 cudaLaunchKernel 41 42",
+        marker="process_id thread_id marker_id event timestamp_ns name\n"
+        "1 5 1 start 10 step\n1 5 1 end 35 -\n1 5 2 start 40 step\n1 5 2 end 65 -",
+        device="process_id device_id device_uuid\n1 0 GPU-0",
+    )
+    done = CliRunner().invoke(cli, ["diff", str(whole), str(short), "--steps", "3-"])
+    assert str(done.exception) == f"{short}: the trace has no step 3-"
