@@ -40,11 +40,12 @@ _USUAL = {
     "_operator": "no operators of PyTorch were recorded (capture with --pytorch, or import a trace"
     " of torch.profiler).",
     "_operator_flops": "no operator of which the operations can be counted launched work.",
+    "_python_span": "no functions of Python were recorded as ranges.",
     "_stacked_process": "no Python stacks were kept (capture with --python-stacks, or"
     " with_stack=True of torch.profiler).",
     "_tuning_process": "no tuner tried out kernels, as far as stacks and cleared caches tell.",
-    "_window": "no recording windows are known (imported traces have none).",
     "api_call": "no API calls were recorded (capture with --api default).",
+    "capture_window": "no recording windows are known (imported traces have none).",
     "collective": "no communication kernels were recorded.",
     "cubin": "the code of the functions was not stored (capture without --no-cubins).",
     "device": "no device records were recorded, so it is not known which GPU ran the kernels.",

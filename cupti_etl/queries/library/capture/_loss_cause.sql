@@ -27,6 +27,7 @@ counted AS (
     UNION ALL
     SELECT 'row_count', row_counts FROM captures
 ),
+-- Rows of a lost part are a loss already.
 gone AS (
     SELECT table_name, CASE WHEN count(*) = count(records) THEN sum(records) END AS records
     FROM loss
@@ -49,6 +50,7 @@ missing AS (
           WHERE is_recorded AND table_name <> 'pm_sample' OR table_name = 'argument')
     WHERE is_over AND n = 1 AND with_counts = 0 AND rows < stored AND NOT EXISTS (FROM gone)
 ),
+-- What the loss table does not say, but the processes and the tables do.
 implied AS (
     SELECT CASE state WHEN 'finished' THEN 'unaccounted' ELSE state END AS cause,
            CASE state WHEN 'finished'

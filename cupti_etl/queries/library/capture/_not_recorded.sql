@@ -3,8 +3,7 @@
 -- computed: From the end of a window of a process to the begin of its next one, and windows that
 --   stand for several, as it is not known when in them nothing was recorded. The union over the
 --   processes of a GPU: times of one GPU do not meet.
--- requires:
---   capture_window: no recording windows are known (imported traces have none).
+-- requires: capture_window
 -- materialized: Few rows, which are looked at in all that is about idle time.
 -- scope: whole
 -- columns:

@@ -1,8 +1,7 @@
 -- The stretches of time in which each process was recorded, numbered.
 --
 -- computed: Rows of capture_window; one that stands for several is one.
--- requires:
---   capture_window: no recording windows are known (imported traces have none).
+-- requires: capture_window
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

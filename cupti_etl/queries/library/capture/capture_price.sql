@@ -5,7 +5,7 @@
 --   windows took than the same launches at the pace around each; its error is that of the
 --   jackknife, leaving out one window at a time. Windows and times in which the program stood
 --   still, with a pace beyond four times the median or below a quarter of it, are left out.
--- requires: _window
+-- requires: capture_window
 -- limits: What costs the same whether a window is open or not is in lasting_pct alone, and that
 --   of --pm, --callbacks and --pytorch nowhere. Of a program whose kernels are all in CUDA graphs,
 --   the pace is not known. Launches are those of kernels and memsets outside of graphs. Time

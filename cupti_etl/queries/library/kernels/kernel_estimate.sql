@@ -6,7 +6,7 @@
 --   95 of 100 cases: 1.96 standard errors of the ratio, by the differences between windows. A
 --   process that was recorded from its begin to its end counts as it is. An execution belongs to
 --   the last window that began before it did, and counts where it has an end.
--- requires: _window
+-- requires: capture_window
 --   kernel_named: no kernels were recorded.
 -- limits: Kernels that ran in no window are not here, nor what was launched before the first
 --   window or after the last. Windows that keep time with the steps of the

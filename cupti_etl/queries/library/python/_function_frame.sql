@@ -1,9 +1,7 @@
 -- Frames of the stacks of _function_stack, from the innermost outwards.
 --
 -- computed: The ranges around the innermost one that tell their file, as FILE(LINE): FUNCTION does.
--- requires:
---   marker
---   _python_process: no functions of Python were recorded as ranges.
+-- requires: marker, _python_span
 -- materialized: Made once for an opened trace, as they are looked for outwards.
 -- scope: whole
 -- columns:

@@ -3,9 +3,7 @@
 -- computed: In processes without a row in launch_stack, and with ranges of Python's functions, as
 --   torch.profiler writes them with_stack: a stack is the innermost of these around the call that
 --   tells its file, and those around it.
--- requires:
---   marker
---   _python_process: no functions of Python were recorded as ranges.
+-- requires: marker, _python_span
 -- materialized: Made once for an opened trace, as each query about Python reads it.
 -- scope: whole
 -- columns:
@@ -19,9 +17,8 @@ WITH RECURSIVE nesting AS MATERIALIZED (
 ),
 functions AS MATERIALIZED (
     SELECT process_id, thread_id, range_id, alike_range_id
-    FROM _range_span
+    FROM _python_span
     JOIN nesting USING (range_id)
-    WHERE domain = 'python_function' AND regexp_matches(name, '\(\d+\): ')
 ),
 calls AS MATERIALIZED (
     SELECT call.process_id, call.thread_id, call.correlation_id, turn.range_id
