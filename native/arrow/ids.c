@@ -7,17 +7,6 @@
 
 #define KEPT_SLOTS 0x10000
 
-/* Spreads hashes as well as numbers that count up: one product an integer, as each text of a record
- * that was not met lately is looked up here. */
-static uint64_t mix(const struct ids *ids, const int64_t *key)
-{
-	uint64_t mixed = 0;
-
-	for (unsigned i = 0; i < ids->width; i++)
-		mixed = etl_fold(mixed ^ (uint64_t)key[i], UINT64_C(0x9E3779B97F4A7C15));
-	return mixed;
-}
-
 /* The slot of the key, or the free one where it would be. */
 static size_t slot_of(const struct ids *ids, const int64_t *key, uint64_t mixed)
 {
@@ -39,28 +28,27 @@ static int rehash(struct ids *ids)
 	ids->slots = slots;
 	ids->n_slots = n_slots;
 	for (size_t i = 0; i < ids->n; i++)
-		slots[slot_of(ids, ids_key(ids, i), mix(ids, ids_key(ids, i)))] = (uint32_t)i + 1;
+		slots[slot_of(ids, ids_key(ids, i), ids_mix(ids->width, ids_key(ids, i)))] = (uint32_t)i + 1;
 	return 0;
 }
 
-static int64_t told(struct ids *ids, size_t number)
+static int64_t told(struct ids *ids, uint64_t mixed, uint32_t slot)
 {
-	ids->last = number;
-	return (int64_t)number;
+	ids->recent[mixed >> (64 - RECENT_BITS)] = slot;
+	ids->last = slot - 1;
+	return (int64_t)ids->last;
 }
 
 int64_t ids_of(struct ids *ids, const int64_t *key)
 {
 	uint64_t mixed;
-	uint32_t *recent;
 	size_t at;
 
 	if (ids_is_last(ids, ids->width, key))
 		return (int64_t)ids->last;
-	mixed = mix(ids, key);
-	recent = &ids->recent[mixed >> 60];
-	if (*recent && ids_is(ids, ids->width, *recent - 1, key))
-		return told(ids, *recent - 1);
+	mixed = ids_mix(ids->width, key);
+	if (ids_is_recent(ids, ids->width, key, mixed))
+		return (int64_t)ids->last;
 	if (2 * (ids->n + 1) > ids->n_slots && (ids->n == UINT32_MAX - 1 || rehash(ids)))
 		return -ENOMEM;
 	at = slot_of(ids, key, mixed);
@@ -71,24 +59,23 @@ int64_t ids_of(struct ids *ids, const int64_t *key)
 		memcpy(ids->keys + ids->n * ids->width, key, ids->width * sizeof *key);
 		ids->slots[at] = (uint32_t)++ids->n;
 	}
-	*recent = ids->slots[at];
-	return told(ids, *recent - 1);
+	return told(ids, mixed, ids->slots[at]);
 }
 
 int64_t ids_find(struct ids *ids, const int64_t *key)
 {
 	uint64_t mixed;
-	uint32_t *recent;
+	uint32_t slot;
 
 	if (!ids->n)
 		return -1;
 	if (ids_is_last(ids, ids->width, key))
 		return (int64_t)ids->last;
-	mixed = mix(ids, key);
-	recent = &ids->recent[mixed >> 60];
-	if (!*recent || !ids_is(ids, ids->width, *recent - 1, key))
-		*recent = ids->slots[slot_of(ids, key, mixed)];
-	return *recent ? told(ids, *recent - 1) : -1;
+	mixed = ids_mix(ids->width, key);
+	if (ids_is_recent(ids, ids->width, key, mixed))
+		return (int64_t)ids->last;
+	slot = ids->slots[slot_of(ids, key, mixed)];
+	return slot ? told(ids, mixed, slot) : -1;
 }
 
 void *item_made(struct ids *ids, unsigned width, const int64_t *key, void **items, size_t *capacity,

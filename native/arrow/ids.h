@@ -5,13 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "arrow/grow.h"
+#include "etl/hash.h"
+
+#define RECENT_BITS 4
 
 struct ids {
 	unsigned width; /* integers in a key; set before the first use */
 	size_t n, capacity, n_slots;
 	int64_t *keys;
 	uint32_t *slots;      /* number + 1; 0: free */
-	uint32_t recent[16]; /* the same, of keys that came lately, at a place that is cheap to find */
+	/* The same, of keys that came lately, at a place that is cheap to find. */
+	uint32_t recent[1 << RECENT_BITS];
 	size_t last;	     /* the number that was told last */
 };
 
@@ -31,6 +35,28 @@ static inline bool ids_is(const struct ids *ids, unsigned width, size_t number, 
 static inline bool ids_is_last(const struct ids *ids, unsigned width, const int64_t *key)
 {
 	return ids->n && ids_is(ids, width, ids->last, key);
+}
+
+/* Spreads hashes as well as numbers that count up: one product an integer, as each text of a record
+ * that was not met lately is looked up by it. */
+static inline uint64_t ids_mix(unsigned width, const int64_t *key)
+{
+	uint64_t mixed = 0;
+
+	for (unsigned i = 0; i < width; i++)
+		mixed = etl_fold(mixed ^ (uint64_t)key[i], UINT64_C(0x9E3779B97F4A7C15));
+	return mixed;
+}
+
+/* Whether it is one of those that came lately, as of rows of a few in turn; that was told last then. */
+static inline bool ids_is_recent(struct ids *ids, unsigned width, const int64_t *key, uint64_t mixed)
+{
+	uint32_t recent = ids->recent[mixed >> (64 - RECENT_BITS)];
+
+	if (!recent || !ids_is(ids, width, recent - 1, key))
+		return false;
+	ids->last = recent - 1;
+	return true;
 }
 
 /* The number of the key, counted from 0 in the order of their coming; -ENOMEM. */
@@ -61,6 +87,7 @@ ETL_MUST_CHECK void *item_made(struct ids *ids, unsigned width, const int64_t *k
 ETL_MUST_CHECK static inline void *item_of(struct ids *ids, unsigned width, const int64_t *key,
 					   void **items, size_t *capacity, size_t size)
 {
-	return ids_is_last(ids, width, key) ? (char *)*items + ids->last * size
-					    : item_made(ids, width, key, items, capacity, size);
+	if (ids_is_last(ids, width, key) || ids_is_recent(ids, width, key, ids_mix(width, key)))
+		return (char *)*items + ids->last * size;
+	return item_made(ids, width, key, items, capacity, size);
 }

@@ -10,12 +10,14 @@
 
 /* Numbers that are near each other are one operator's. */
 #define SHARE_SHIFT 10
+#define MOST_TURNED 64
 
 struct etl_operator {
 	const struct operator_kind *kind;
 	void *state;
 	uint32_t number, of; /* which share of the rows it takes; 0: all */
-	struct table inputs[MAX_INPUTS]; /* rows of the slice that wait to be put in order */
+	struct table inputs[MAX_INPUTS]; /* rows that wait to be put in order */
+	struct table cut[MAX_INPUTS]; /* those of the slice that is to be read */
 	struct table outputs[MAX_OUTPUTS];
 	size_t taken[MAX_OUTPUTS];
 };
@@ -49,7 +51,7 @@ static struct etl_operator *new_operator(const struct operator_kind *kind)
 	}
 	operator->kind = kind;
 	for (unsigned i = 0; i < MAX_INPUTS; i++)
-		operator->inputs[i].width = kind->widths[i];
+		operator->inputs[i].width = operator->cut[i].width = kind->widths[i];
 	for (unsigned i = 0; i < MAX_OUTPUTS; i++)
 		operator->outputs[i].width = kind->out_widths[i];
 	return operator;
@@ -89,41 +91,69 @@ static bool is_anothers(const struct etl_operator *operator, unsigned input, con
 	       operator->number;
 }
 
+static void free_inputs(struct etl_operator *operator)
+{
+	for (unsigned i = 0; i < MAX_INPUTS; i++) {
+		table_free(&operator->inputs[i]);
+		table_free(&operator->cut[i]);
+	}
+}
+
 void etl_operator_free(struct etl_operator *operator)
 {
 	if (!operator)
 		return;
 	operator->kind->free(operator->state);
 	free(operator->state);
-	for (unsigned i = 0; i < MAX_INPUTS; i++)
-		table_free(&operator->inputs[i]);
+	free_inputs(operator);
 	for (unsigned i = 0; i < MAX_OUTPUTS; i++)
 		table_free(&operator->outputs[i]);
 	free(operator);
 }
 
+/* Rows out of columns, few enough at a time to stay in the nearest cache. */
+static void turn(int64_t *rows, unsigned width, const int64_t *const *columns, int64_t from, int64_t n)
+{
+	for (unsigned c = 0; c < width; c++) {
+		for (int64_t i = 0; i < n; i++)
+			rows[(size_t)i * width + c] = columns[c][from + i];
+	}
+}
+
+static int keep_rows(struct table *table, const int64_t *const *columns, int64_t n)
+{
+	for (int64_t i = 0; i < n;) {
+		int64_t room, *rows = table_room(table, MOST_TURNED, &room);
+
+		if (!rows)
+			return -ENOMEM;
+		if (room > n - i)
+			room = n - i;
+		turn(rows, table->width, columns, i, room);
+		table->n += (size_t)room;
+		i += room;
+	}
+	return 0;
+}
+
 static int add_rows(struct etl_operator *operator, unsigned input, const int64_t *const *columns, int64_t n)
 {
 	unsigned width = operator->kind->widths[input];
-	bool is_ordered = operator->kind->ordered >> input & 1;
-	int64_t unordered[MAX_WIDTH];
+	int64_t row[MAX_WIDTH];
 	int result = 0;
 
 	for (int64_t i = 0; !result && i < n; i++) {
-		int64_t *row = unordered;
-
 		if (is_anothers(operator, input, columns, i))
 			continue;
-		if (is_ordered)
-			row = table_add(&operator->inputs[input]);
-		if (!row)
-			return -ENOMEM;
-		for (unsigned c = 0; c < width; c++)
-			row[c] = columns[c][i];
-		if (!is_ordered)
-			result = operator->kind->row(operator->state, input, row, operator->outputs);
+		turn(row, width, columns, i, 1);
+		result = operator->kind->row(operator->state, input, row, operator->outputs);
 	}
 	return result;
+}
+
+bool etl_operator_orders(const struct etl_operator *operator, uint32_t input)
+{
+	return input < MAX_INPUTS && operator->kind->ordered >> input & 1;
 }
 
 int etl_operator_add(struct etl_operator *operator, uint32_t input, struct ArrowArray *batch)
@@ -141,7 +171,9 @@ int etl_operator_add(struct etl_operator *operator, uint32_t input, struct Arrow
 				result = -EINVAL;
 			columns[c] = (const int64_t *)child->buffers[1] + child->offset + batch->offset;
 		}
-		if (!result)
+		if (!result && etl_operator_orders(operator, input))
+			result = keep_rows(&operator->inputs[input], columns, batch->length);
+		else if (!result)
 			result = add_rows(operator, input, columns, batch->length);
 	}
 	if (batch->release)
@@ -162,10 +194,20 @@ static int read_row(void *data, const int64_t *row)
 	return operator->kind->row(operator->state, reading->input, row, operator->outputs);
 }
 
+void etl_operator_cut(struct etl_operator *operator)
+{
+	for (unsigned input = 0; input < MAX_INPUTS; input++) {
+		struct table read = operator->cut[input];
+
+		operator->cut[input] = operator->inputs[input];
+		operator->inputs[input] = read;
+	}
+}
+
 int etl_operator_slice(struct etl_operator *operator)
 {
 	for (unsigned input = 0; input < MAX_INPUTS; input++) {
-		struct table *rows = &operator->inputs[input];
+		struct table *rows = &operator->cut[input];
 		struct reading reading = {operator, input};
 		int result =
 			read_in_order(rows->rows, rows->n, rows->width, read_row, &reading);
@@ -179,8 +221,7 @@ int etl_operator_slice(struct etl_operator *operator)
 
 int etl_operator_finish(struct etl_operator *operator)
 {
-	for (unsigned input = 0; input < MAX_INPUTS; input++)
-		table_free(&operator->inputs[input]);
+	free_inputs(operator);
 	return operator->kind->finish ? operator->kind->finish(operator->state, operator->outputs) : 0;
 }
 

@@ -24,6 +24,16 @@ static inline int64_t *table_add(struct table *table)
 		return NULL;
 	return table->rows + table->width * table->n++;
 }
+/* Where rows can be filled, at most so many: at least one, or NULL. */
+static inline int64_t *table_room(struct table *table, int64_t most, int64_t *room)
+{
+	if (table->n == table->capacity && table_grow(table))
+		return NULL;
+	*room = (int64_t)(table->capacity - table->n);
+	if (*room > most)
+		*room = most;
+	return table->rows + table->width * table->n;
+}
 /* Adds a row of these numbers, as many as there are columns; -ENOMEM. */
 #define TABLE_PUT(table, ...) table_put(table, (const int64_t[]){__VA_ARGS__})
 static inline int table_put(struct table *table, const int64_t *numbers)

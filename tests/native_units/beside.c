@@ -25,7 +25,7 @@ static void *take_slices(void *data)
 
 		give(operator, 1, *calls, 3, CALL_FIELDS);
 		give(operator, 2, *acts, 3, 7);
-		CHECK(etl_operator_slice(operator) == 0);
+		CHECK(slice_rows(operator) == 0);
 	}
 	return NULL;
 }

@@ -44,6 +44,13 @@ static inline void give(struct etl_operator *operator, uint32_t input, const int
 	CHECK(add(operator, input, rows, n, width) == 0);
 }
 
+/* The rows to come belong after those that were given. */
+static inline int slice_rows(struct etl_operator *operator)
+{
+	etl_operator_cut(operator);
+	return etl_operator_slice(operator);
+}
+
 /* All rows of an output, taken a few at a time. */
 static inline int64_t *take(struct etl_operator *operator, uint32_t output, int64_t width, int64_t *n)
 {

@@ -75,31 +75,36 @@ static bool is_busy(const struct act *acts, int64_t n, int64_t gpu, int64_t set,
 	return false;
 }
 
+static void give_half(struct etl_operator *operator, const struct act *acts, int64_t n, bool is_late)
+{
+	for (int64_t i = 0; i < n; i++) {
+		if ((acts[i].start >= SPAN / 2) == is_late)
+			give(operator, 0, &acts[i].start, 1, 4);
+	}
+}
+
 static void check_busy(void)
 {
 	struct etl_operator *operator = etl_operator_new("busy");
 	struct act acts[MOST];
-	int64_t n = below(40), n_rows, *rows, half;
+	int64_t n = below(40), n_rows, *rows;
+#ifdef PLANT_UNORDERED
+	bool is_late = true;
+#else
+	bool is_late = false;
+#endif
 
 	for (int64_t i = 0; i < n; i++) {
 		int64_t start = below(SPAN), length = below(8);
 
 		acts[i] = (struct act){start, start + length, below(2), below(3)};
 	}
-	/* Two slices: the early ones first. */
-	half = SPAN / 2;
-	for (int late = 0; late < 2; late++) {
-#ifdef PLANT_UNORDERED
-		bool is_late = !late;
-#else
-		bool is_late = late;
-#endif
-		for (int64_t i = 0; i < n; i++) {
-			if ((acts[i].start >= half) == is_late)
-				give(operator, 0, &acts[i].start, 1, 4);
-		}
-		CHECK(etl_operator_slice(operator) == 0);
-	}
+	/* Two slices: the early ones first, which are read when the late ones are there. */
+	give_half(operator, acts, n, is_late);
+	etl_operator_cut(operator);
+	give_half(operator, acts, n, !is_late);
+	CHECK(etl_operator_slice(operator) == 0);
+	CHECK(slice_rows(operator) == 0);
 	CHECK(etl_operator_finish(operator) == 0);
 	rows = take(operator, 1, 3, &n_rows);
 	for (int64_t r = 0; r < n_rows; r++) {
@@ -157,7 +162,7 @@ static void check_streams(void)
 					 below(2) ? 1 : UNKNOWN, below(2), below(3) > 0};
 	}
 	give(operator, 0, &works[0].start, n, 7);
-	CHECK(etl_operator_slice(operator) == 0);
+	CHECK(slice_rows(operator) == 0);
 	CHECK(etl_operator_finish(operator) == 0);
 	streams = take(operator, 1, 6, &n_streams);
 	for (int64_t s = 0; s < n_streams; s++) {
@@ -312,7 +317,7 @@ static void check_refusals(void)
 	CHECK(etl_operator_add(operator, 0, &batch) == -EINVAL);
 	CHECK(etl_operator_add(operator, 1, &batch) == -EINVAL);
 	give(operator, 0, (int64_t[]){1, 2, 0, 9}, 1, 4);
-	CHECK(etl_operator_slice(operator) == -EINVAL);
+	CHECK(slice_rows(operator) == -EINVAL);
 	CHECK(etl_operator_take(operator, 9, 1, &batch) == -EINVAL);
 	etl_operator_free(operator);
 	etl_operator_free(NULL);

@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
     from cupti_etl.queries.operators.definition import NativeOperator
 
-# Of a slice: some hundred MiB in the operator.
-SLICE_ROWS = 4_000_000
+# Of a slice, two of which are in the operator: some hundred MiB.
+SLICE_ROWS = 3_000_000
 _BATCH_ROWS = 1 << 17
-# Batches that are read while the operator is busy with those before.
+# Batches that wait for an operator which reads them as they come.
 _AHEAD = 16
-# Executions at once, where rows can be shared out.
-_MOST = 4
+# Executions at once, where rows can be shared out, and for how many rows.
+_MOST, _SHARED_ROWS = 4, 1_000_000
 # Percent of the rows, in whole vectors, that are looked at for where to cut.
 SAMPLE = 2
 
@@ -61,8 +61,16 @@ class Execution:
         batch._export_to_c(int(self._ffi.cast("uintptr_t", array)))
         self._check(self._lib.etl_operator_add(self._handle, place, array))
 
+    def orders(self, place: int) -> bool:
+        """Whether rows of an input wait to be put in order, and are read with their slice."""
+        return bool(self._lib.etl_operator_orders(self._handle, place))
+
+    def cut(self) -> None:
+        """Of such rows, what follows belongs after what was given; the slice before was read."""
+        self._lib.etl_operator_cut(self._handle)
+
     def slice(self) -> None:
-        """What follows belongs after all that was given."""
+        """Read the slice that was cut."""
         self._check(self._lib.etl_operator_slice(self._handle))
 
     def finish(self) -> None:
@@ -112,45 +120,66 @@ def feed(
         execution.add(0, batch)
     rows = " UNION ALL ".join(f"SELECT {native.along} FROM {table}" for table in native.counted)
     count = _value(con, f"SELECT count(*) FROM ({rows})") if native.along else 0
-    is_shared = native.added and count > SLICE_ROWS // _MOST
+    is_shared = native.added and count > _SHARED_ROWS
     executions = execution.shared(_MOST) if is_shared else [execution]
-    with _threads(len(executions)) as give:
+    with _threads(len(executions)) as threads:
         for where in _slices(con, native.along, rows, count):
             for place, select in enumerate(native.inputs, 1 if native.first else 0):
+                is_kept = execution.orders(place)
                 read = con.sql(f"SELECT * FROM (\n{select}\n) {where}")
                 for batch in read.to_arrow_reader(_BATCH_ROWS):
-                    give([partial(each.add, place, batch) for each in executions])
-            give([each.slice for each in executions])
-        give([each.finish for each in executions])
+                    if is_kept:  # while the slice before is read
+                        execution.add(place, batch)
+                    else:
+                        threads.give([partial(each.add, place, batch) for each in executions])
+                if is_kept:
+                    threads.wait()
+                    execution.cut()
+            threads.give([each.slice for each in executions])
+        threads.give([each.finish for each in executions])
     return executions
 
 
-@contextlib.contextmanager
-def _threads(number: int) -> Iterator[Callable[[Sequence[Callable[[], None]]], None]]:
-    """Gives so many threads an action each, which they do one after the other.
+class _Threads:
+    """Some threads, each of which does what it is given, one after the other."""
 
-    What is given waits while much is left to do.
-    """
-    waiting: deque[Future[None]] = deque()
+    def __init__(self, threads: Sequence[ThreadPoolExecutor]) -> None:
+        self._threads = threads
+        self._waiting: deque[Future[None]] = deque()
 
-    def give(actions: Sequence[Callable[[], None]]) -> None:
-        for thread, action in zip(threads, actions, strict=True):
+    def give(self, actions: Sequence[Callable[[], None]]) -> None:
+        """Give each thread an action; that waits while much is left to do."""
+        for thread, action in zip(self._threads, actions, strict=True):
             try:
-                waiting.append(thread.submit(action))
+                self._waiting.append(thread.submit(action))
             except RuntimeError:  # no thread can be begun at a program's end
                 action()
-        while len(waiting) > _AHEAD * number:
-            waiting.popleft().result()
+        self.wait(_AHEAD * len(self._threads))
 
+    def wait(self, most: int = 0) -> None:
+        """Wait until no more than so many actions are left.
+
+        Raises:
+            NativeError: one of them failed.
+        """
+        while len(self._waiting) > most:
+            self._waiting.popleft().result()
+
+    def cancel(self) -> None:
+        """Leave what was not begun."""
+        for each in self._waiting:
+            each.cancel()
+
+
+@contextlib.contextmanager
+def _threads(number: int) -> Iterator[_Threads]:
     with contextlib.ExitStack() as stack:
-        threads = [stack.enter_context(ThreadPoolExecutor(1)) for _ in range(number)]
+        threads = _Threads([stack.enter_context(ThreadPoolExecutor(1)) for _ in range(number)])
         try:
-            yield give
-            while waiting:
-                waiting.popleft().result()
+            yield threads
+            threads.wait()
         finally:
-            for each in waiting:
-                each.cancel()
+            threads.cancel()
 
 
 def taken(

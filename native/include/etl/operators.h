@@ -1,6 +1,7 @@
 /* What libcupti_etl.so offers to queries, where SQL is too slow; the rest is in abi.h. */
 #pragma once
 
+#include <stdbool.h>
 #include "etl/abi.h"
 
 #pragma GCC visibility push(default)
@@ -19,7 +20,13 @@ void etl_operator_free(struct etl_operator *operator);
 /* Takes the batch over.  Its columns are 64-bit integers without NULL.  -EINVAL: others; -E2BIG:
  * rows that need more room than they are worth; -ENOMEM. */
 int etl_operator_add(struct etl_operator *operator, uint32_t input, struct ArrowArray *batch);
-/* The rows to come belong after all that are there. */
+/* Whether rows of an input are put in order: they are only kept when they are added, which another
+ * thread may do while those of the slice before are read. */
+bool etl_operator_orders(const struct etl_operator *operator, uint32_t input);
+/* The rows to come, of inputs that are put in order, belong after all that are there.  The slice
+ * before must have been read. */
+void etl_operator_cut(struct etl_operator *operator);
+/* Reads the slice that was cut; a row of another input was read when it was added. */
 int etl_operator_slice(struct etl_operator *operator);
 /* There are no more rows: what was made can be taken. */
 int etl_operator_finish(struct etl_operator *operator);
