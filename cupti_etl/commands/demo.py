@@ -99,8 +99,8 @@ def _replay(out: Path) -> None:
 
 
 def _show(trace: Trace, out: Path, verb: str) -> None:
-    from cupti_etl.doctor.cupti import version_text
     from cupti_etl.doctor.driver import cuda_text
+    from cupti_etl.native.cupti_search import version_text
 
     for row in trace.sql(_ORIGIN):
         click.echo(f"{verb} {row['name']}, {row['device_uuid']}")

@@ -17,9 +17,16 @@ from cupti_etl.units import counted
 if TYPE_CHECKING:
     from cupti_etl.pm.catalogue import Catalogue
 
+
+def _as_named(_: click.Context, __: click.Parameter, chip: str | None) -> str | None:
+    """The chip as CUPTI, which has no small letters in their names, writes it."""
+    return chip and chip.upper()
+
+
 _chip = click.option(
     "--chip",
     metavar="CHIP",
+    callback=_as_named,
     help="The chip, as CUPTI names it: H100 and H200 are GH100. By default that of GPU 0.",
 )
 _cupti = click.option(
@@ -263,6 +270,7 @@ def check(
 @click.option(
     "--chip",
     metavar="CHIP",
+    callback=_as_named,
     help="Another chip than the GPU's.",
 )
 @click.option("--probe/--no-probe", default=True, help="Try each metric on the GPU.")

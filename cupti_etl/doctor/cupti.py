@@ -8,7 +8,7 @@ from typing import Any
 from cupti_etl.doctor.ask import ask
 from cupti_etl.doctor.findings import FAIL, WARN, Area, Finding, System
 from cupti_etl.doctor.support import check_support
-from cupti_etl.native.cupti_search import CuptiCopy, driver_cuda_major, find_cupti
+from cupti_etl.native.cupti_search import CuptiCopy, driver_cuda_major, find_cupti, version_text
 
 _CUPTI = Area("cupti")
 
@@ -18,26 +18,6 @@ _ERROR_UNKNOWN = 999
 _OLDEST_THAT_SAMPLES = 24
 # And from CUDA 12.8 on: before it, PCs are not sampled beside records of kernels.
 _OLDEST_WITH_PC_SAMPLES = 26
-
-# What cuptiGetVersion answered before it became major * 10000 + minor * 100.
-_OLD_VERSIONS = {
-    18: "11.8 to 12.1",
-    20: "12.2",
-    21: "12.3",
-    22: "12.4",
-    23: "12.5",
-    24: "12.6",
-    26: "12.8",
-    27: "12.9",
-    28: "12.9",
-}
-
-
-def version_text(version: int) -> str:
-    """``13.5`` of 130500, ``12.4`` of 22: CUDA's version of what cuptiGetVersion answers."""
-    if version >= 100_000:
-        return f"{version // 10_000}.{version // 100 % 100}"
-    return _OLD_VERSIONS.get(version, f"API version {version}")
 
 
 def check_cupti(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:

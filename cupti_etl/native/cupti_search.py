@@ -1,4 +1,4 @@
-"""Finds the copies of libcupti on a machine, without loading any of them.
+"""Finds the copies of libcupti on a machine, without loading any of them, and names versions.
 
 A machine often has several: pip's, which PyTorch brings, one per installed toolkit, and
 what the loader knows.  Loading a wrong one can end a process (13.2 crashes where there is
@@ -23,6 +23,19 @@ _TOOLKIT_FOLDERS = ("extras/CUPTI/lib64", "lib64", "targets/x86_64-linux/lib", "
 
 # First driver branch that runs a major version of CUDA.
 _DRIVER_BRANCHES = ((580, 13), (525, 12), (450, 11))
+
+# What cuptiGetVersion answered before it became major * 10000 + minor * 100.
+_OLD_VERSIONS = {
+    18: "11.8 to 12.1",
+    20: "12.2",
+    21: "12.3",
+    22: "12.4",
+    23: "12.5",
+    24: "12.6",
+    26: "12.8",
+    27: "12.9",
+    28: "12.9",
+}
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,13 @@ def driver_cuda_major(root: Path = Path("/")) -> int | None:
         return None
     number = int(branch.split(".")[0])
     return next((major for first, major in _DRIVER_BRANCHES if number >= first), None)
+
+
+def version_text(version: int) -> str:
+    """``13.5`` of 130500, ``12.4`` of 22: CUDA's version of what cuptiGetVersion answers."""
+    if version >= 100_000:
+        return f"{version // 10_000}.{version // 100 % 100}"
+    return _OLD_VERSIONS.get(version, f"API version {version}")
 
 
 def _candidates(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from cupti_etl.errors import CuptiError, UsageError
+from cupti_etl.native.cupti_search import version_text
 from cupti_etl.pm.profiler_host import (
     MetricCollectionScope,
     MetricProperties,
@@ -69,7 +70,10 @@ class Catalogue:
 
     def said_by(self) -> str:
         """Where it is from, for people; "" for one that was asked for just now."""
-        return ", ".join(f"{key} {value}" for key, value in self.source.items())
+        known = {**self.source}
+        if cupti := known.pop("cupti", ""):
+            known["CUPTI"] = version_text(int(cupti))
+        return ", ".join(f"{key} {value}" for key, value in known.items())
 
 
 def noted_chips() -> list[str]:

@@ -17,11 +17,12 @@ from cupti_etl.cli import cli
 from cupti_etl.doctor import host
 from cupti_etl.doctor.ask import ask, gpus
 from cupti_etl.doctor.conflicts import check_conflicts
-from cupti_etl.doctor.cupti import check_cupti, version_text
+from cupti_etl.doctor.cupti import check_cupti
 from cupti_etl.doctor.driver import check_counters, check_driver
 from cupti_etl.doctor.findings import Finding, System, can_capture
 from cupti_etl.doctor.support import check_support
 from cupti_etl.errors import NativeError
+from cupti_etl.native.cupti_search import version_text
 
 CUDA = {"version": 13000, "devices": [{"name": "NVIDIA H200", "uuid": "GPU-1"}]}
 Build = Callable[..., Path]

@@ -32,7 +32,7 @@ def test_gh100_is_noted_as_a_gh100_told() -> None:
     assert catalogue.sets.keys() == FACTS["sets"].keys()
     assert set(catalogue.sets["TriageCompute"]) <= set(FACTS["sets"]["TriageCompute"])
     assert None not in catalogue.metrics.values()
-    assert catalogue.said_by() == "driver 580.159.04, cupti 130500"
+    assert catalogue.said_by() == "driver 580.159.04, CUPTI 13.5"
     # Links, of which that board had none.
     assert all("nvl" in name or "ctc" in name for name in catalogue.refused)
     assert len(catalogue.refused) == 41

@@ -19,7 +19,7 @@ from cupti_etl.errors import UsageError
 from cupti_etl.native import cupti_search
 from cupti_etl.pm import cupti
 
-NOTED = "no driver here; these are notes about GH100 (driver 580.159.04, cupti 130500)"
+NOTED = "no driver here; these are notes about GH100 (driver 580.159.04, CUPTI 13.5)"
 CHIP = ("--chip", "GH100")
 
 
@@ -77,7 +77,7 @@ def test_list_chooses() -> None:
     with pytest.raises(UsageError, match="no set 'Triage'") as caught:
         run("list", *CHIP, "--set", "Triage")
     assert "TriageCompute" in caught.value.hint
-    assert len(rows("list", "--chip", "AD102")) == 1797
+    assert len(rows("list", "--chip", "ad102")) == 1797
     with pytest.raises(UsageError, match="no notes about the chip GR100"):
         run("list", "--chip", "GR100")
     with pytest.raises(UsageError, match="which chip") as caught:
