@@ -103,6 +103,30 @@ def test_a_copy_as_pytorch_writes_it(tmp_path: Path) -> None:
     ]
 
 
+def test_a_graph_as_a_whole_is_drawn_and_comes_back(tmp_path: Path) -> None:
+    trace = write_trace(
+        tmp_path / "run",
+        process=PROCESS,
+        api_call="""
+            process_id thread_id start_ns end_ns name            domain  correlation_id
+            1          7         1000     1500   cudaGraphLaunch runtime 5
+        """,
+        graph_trace="""
+            process_id start_ns end_ns correlation_id device_id stream_id graph_id end_context_id
+            1          2000     5000   5              0         7         3        1
+        """,
+    )
+    (graph,) = (each for each in events(trace, "X") if each["cat"] == "cuda_graph")
+    assert (graph["name"], graph["pid"], graph["tid"], graph["dur"]) == ("graph 3", 0, 7, 3.0)
+    assert {each["args"]["name"] for each in events(trace, "M")} >= {"GPU 0", "stream 7"}
+    assert [each["pid"] for each in events(trace, "f")] == [0]
+    assert etl("export", trace, "--to", "chrome", tmp_path / "out.json").returncode == 0
+    assert etl("import", tmp_path / "out.json", "-o", tmp_path / "two").returncode == 0
+    with cupti_etl.open(trace) as one, cupti_etl.open(tmp_path / "two") as two:
+        rows = "SELECT * EXCLUDE (process_id) FROM graph_trace"
+        assert two.sql(rows).arrow() == one.sql(rows).arrow()
+
+
 def test_threads_have_their_names(tmp_path: Path) -> None:
     trace = write_trace(
         tmp_path / "run",

@@ -1,4 +1,4 @@
-"""Arguments that have no column: as they stand in the file, for whoever knows them."""
+"""Arguments of events: those that have columns, and the others, as they stand in the file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,48 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cupti_etl.imports.columns import Value, make_batch, mapped
+
+# Arguments of events that have columns; where they stand, as EventReader takes it.
+ARGUMENTS = {
+    "label": "s args.name",
+    "external_id": "i args.External id",
+    "external_id_2021": "i args.external id",
+    "correlation_id": "i args.correlation",
+    "device": "i args.device",
+    "context": "s args.context",
+    "stream": "i args.stream",
+    "queue": "i args.sycl queue",
+    "cbid": "i args.cbid",
+    "bytes": "i args.bytes",
+    "registers": "i args.registers per thread",
+    "shared": "i args.shared memory",
+    "grid_x": "a args.grid",
+    "grid_y": "+ args.grid",
+    "grid_z": "+ args.grid",
+    "block_x": "a args.block",
+    "block_y": "+ args.block",
+    "block_z": "+ args.block",
+    "priority": "i args.priority",
+    "graph_id": "i args.graph id",
+    "graph_node_id": "i args.graph node id",
+    "end_device": "i args.end device",
+    "end_context": "s args.end context",
+    "in_device": "i args.inDevice",
+    "in_context": "s args.inContext",
+    "from_device": "i args.fromDevice",
+    "from_context": "s args.fromContext",
+    "to_device": "i args.toDevice",
+    "to_context": "s args.toContext",
+    "event_id": "i args.wait_on_cuda_event_id",
+    "allocated": "i args.Bytes",
+    "address": "i args.Addr",
+    "device_kind": "i args.Device Type",
+    "device_number": "i args.Device Id",
+    "total_allocated": "i args.Total Allocated",
+    "total_reserved": "i args.Total Reserved",
+    "rank": "i args.rank",
+    "nvtx_domain": "s args.NVTX domain",
+}
 
 _SAID = {
     "Bytes": "allocated",

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports.kineto import rows as kineto_rows
+from cupti_etl.imports.kineto.arguments import ARGUMENTS
 from cupti_etl.imports.kineto.bare import BareEvents
 from cupti_etl.imports.kineto.call_threads import CallThreads
 from cupti_etl.imports.kineto.devices import facts_of, facts_of_each, number_of
@@ -46,7 +47,7 @@ _DROPPED = (
 COLUMNS = {
     **_EVENT,
     **_TIME,
-    **kineto_rows.ARGUMENTS,
+    **ARGUMENTS,
     **{name: f"- args.{name}" for name in _DROPPED},
     "arguments": "* args",
 }

@@ -15,53 +15,13 @@ from cupti_etl.imports.columns import (
     not_before,
     null_if,
 )
-from cupti_etl.imports.kineto.arguments import argument_rows, with_all_arguments
+from cupti_etl.imports.kineto.arguments import ARGUMENTS, argument_rows, with_all_arguments
 from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
 from cupti_etl.imports.kineto.memory import allocations
 from cupti_etl.imports.kineto.names import copy_of, low_bits, set_kind
 from cupti_etl.imports.skipped import Skipped
 
 Rows: TypeAlias = Iterator[tuple[str, pa.RecordBatch]]
-
-# Arguments of events that have columns; where they stand, as EventReader takes it.
-ARGUMENTS = {
-    "label": "s args.name",
-    "external_id": "i args.External id",
-    "external_id_2021": "i args.external id",
-    "correlation_id": "i args.correlation",
-    "device": "i args.device",
-    "context": "s args.context",
-    "stream": "i args.stream",
-    "queue": "i args.sycl queue",
-    "cbid": "i args.cbid",
-    "bytes": "i args.bytes",
-    "registers": "i args.registers per thread",
-    "shared": "i args.shared memory",
-    "grid_x": "a args.grid",
-    "grid_y": "+ args.grid",
-    "grid_z": "+ args.grid",
-    "block_x": "a args.block",
-    "block_y": "+ args.block",
-    "block_z": "+ args.block",
-    "priority": "i args.priority",
-    "graph_id": "i args.graph id",
-    "graph_node_id": "i args.graph node id",
-    "in_device": "i args.inDevice",
-    "in_context": "s args.inContext",
-    "from_device": "i args.fromDevice",
-    "from_context": "s args.fromContext",
-    "to_device": "i args.toDevice",
-    "to_context": "s args.toContext",
-    "event_id": "i args.wait_on_cuda_event_id",
-    "allocated": "i args.Bytes",
-    "address": "i args.Addr",
-    "device_kind": "i args.Device Type",
-    "device_number": "i args.Device Id",
-    "total_allocated": "i args.Total Allocated",
-    "total_reserved": "i args.Total Reserved",
-    "rank": "i args.rank",
-    "nvtx_domain": "s args.NVTX domain",
-}
 
 
 class Frame(Batches):
@@ -182,6 +142,17 @@ def sets(events: pa.RecordBatch, frame: Frame) -> Rows:
         "memory_kind": mapped(events["name"], set_kind, pa.string()),
     }
     yield "memset", frame.batch("memset", events.num_rows, values)
+
+
+def _graphs(events: pa.RecordBatch, frame: Frame) -> Rows:
+    """CUDA graphs whose nodes were not recorded, as our own export has them."""
+    values = _place(events, frame)
+    del values["graph_node_id"]
+    values |= {
+        "end_device_id": events["end_device"],
+        "end_context_id": _context(events, frame, "end_context"),
+    }
+    yield "graph_trace", frame.batch("graph_trace", events.num_rows, values)
 
 
 def _calls(domain: str) -> Handler:
@@ -371,14 +342,18 @@ def _instants(events: pa.RecordBatch, frame: Frame) -> Rows:
 _OF_2021 = ("Operator", "operator")
 OPERATORS = ("cpu_op", "user_annotation", *_OF_2021)
 _RANGES = (*OPERATORS, "python_function", "Trace")
-# Kineto's categories; the capitalised ones are those of 2021.
-HANDLERS: dict[str, Handler] = {
+# Kineto's categories; the capitalised ones are those of 2021, and one is ours.
+_WORK: dict[str, Handler] = {
     "kernel": kernels,
     "Kernel": kernels,
     "gpu_memcpy": copies,
     "Memcpy": copies,
     "gpu_memset": sets,
     "Memset": sets,
+    "cuda_graph": _graphs,
+}
+HANDLERS: dict[str, Handler] = {
+    **_WORK,
     "cuda_runtime": _calls("runtime"),
     "Runtime": _calls("runtime"),
     "cuda_driver": _calls("driver"),
@@ -392,7 +367,7 @@ HANDLERS: dict[str, Handler] = {
     "I": _marks_of_file,
     "M": lambda events, frame: iter(()),
 }
-ON_GPU = ("kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset", "cuda_sync")
+ON_GPU = (*_WORK, "cuda_sync")
 # What the profiler says of itself: when it began and ended to record, and what that took.
 OF_FILE = ("Trace", "i", "I", "overhead")
 INSTANTS = ("cpu_instant_event", "i", "I")

@@ -1,7 +1,7 @@
 -- The trace as events of Chrome's JSON trace format, in the categories of PyTorch's profiler.
 --
--- computed: One complete event (ph X) a kernel, copy, memset, API call, wait, overhead and range;
---   one that begins only (ph B) where the end is not known; an instant (ph i) a mark and what
+-- computed: One complete event (ph X) a kernel, copy, memset, CUDA graph whose nodes are not
+--   recorded, API call, wait, overhead and range; one that begins only (ph B) where the end is not known; an instant (ph i) a mark and what
 --   PyTorch's allocators gave or took back; an arrow (ph s and f) from each call to its work on a
 --   GPU; names (ph M) of processes, threads and streams. Times are microseconds since base_ns. Work
 --   on a GPU has the number of the GPU as its pid, or, where the trace has several processes, a
@@ -69,6 +69,12 @@ work AS (
                   ',"memory bandwidth (GB/s)":' || bytes / nullif(end_ns - start_ns, 0))
     FROM memset
     LEFT JOIN kinds AS kind ON kind.kind = memory_kind
+    UNION ALL
+    -- PyTorch's profiler has none such.
+    SELECT process_id, correlation_id, device_id, context_id, stream_id, start_ns, end_ns,
+           graph_id, NULL, 'cuda_graph', concat('graph ', graph_id),
+           concat(',"end device":' || end_device_id, ',"end context":' || end_context_id)
+    FROM graph_trace
 ),
 -- Whatever has a begin and an end: where it is drawn, its name and its arguments.
 spans AS (
@@ -135,6 +141,11 @@ spans AS (
         ORDER BY range_id
     )
 ),
+lanes AS (
+    SELECT DISTINCT pid, tid
+    FROM spans
+    WHERE cat IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
+),
 arrows AS (
     SELECT 's' AS ph, start_ns, coalesce(pid, 0)::VARCHAR AS pid, coalesce(thread_id, 0) AS tid,
            correlation_id, CASE WHEN has_others THEN pid END AS among
@@ -156,8 +167,7 @@ FROM owner
 UNION ALL
 SELECT DISTINCT concat('{"ph":"M","name":"process_name","ts":0,"pid":', pid,
                        ',"tid":0,"args":{"name":', to_json('GPU ' || trim(pid, '"GPU ')), '}}')
-FROM spans
-WHERE cat IN ('kernel', 'gpu_memcpy', 'gpu_memset')
+FROM lanes
 UNION ALL
 SELECT concat('{"ph":"M","name":"thread_name","ts":0,"pid":', owner.pid, ',"tid":', thread_id,
               ',"args":{"name":', to_json(min(name)), '}}')
@@ -166,10 +176,9 @@ JOIN owner USING (process_id)
 WHERE object_kind = 'thread' AND thread_id IS NOT NULL AND name IS NOT NULL
 GROUP BY owner.pid, thread_id
 UNION ALL
-SELECT DISTINCT concat('{"ph":"M","name":"thread_name","ts":0,"pid":', pid, ',"tid":', tid,
-                       ',"args":{"name":"stream ', tid, '"}}')
-FROM spans
-WHERE cat IN ('kernel', 'gpu_memcpy', 'gpu_memset')
+SELECT concat('{"ph":"M","name":"thread_name","ts":0,"pid":', pid, ',"tid":', tid,
+              ',"args":{"name":"stream ', tid, '"}}')
+FROM lanes
 UNION ALL
 SELECT concat('{"ph":"', CASE WHEN end_ns IS NULL THEN 'B' ELSE 'X' END, '","cat":"', cat,
               '","name":', to_json(coalesce(name, '')), ',"pid":', pid, ',"tid":', tid,
