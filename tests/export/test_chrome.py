@@ -158,6 +158,17 @@ def test_gpus_of_several_processes_are_apart(tmp_path: Path) -> None:
     assert one["distributedInfo"] == {"rank": 1}
 
 
+def test_a_gpu_with_the_number_of_the_process_is_apart(tmp_path: Path) -> None:
+    # In a container, its first program has the pid 1.
+    trace = write_trace(
+        tmp_path / "run",
+        process="process_id pid\n 1 1",
+        kernel="process_id device_id start_ns end_ns name\n 1 1 2 3 a",
+        api_call="process_id thread_id start_ns end_ns name\n 1 1 1 2 cudaMalloc",
+    )
+    assert [each["pid"] for each in events(trace, "X")] == [1, "GPU 1 of 1"]
+
+
 def test_processes_that_share_a_number_are_apart_and_come_back(tmp_path: Path) -> None:
     # Of two containers; their calls have the same ids, too.
     trace = write_trace(

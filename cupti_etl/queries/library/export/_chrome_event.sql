@@ -1,19 +1,22 @@
 -- The trace as events of Chrome's JSON trace format, in the categories of PyTorch's profiler.
 --
 -- computed: One complete event (ph X) a kernel, copy, memset, CUDA graph whose nodes are not
---   recorded, API call, wait, overhead and range; one that begins only (ph B) where the end is not known; an instant (ph i) a mark and what
---   PyTorch's allocators gave or took back; an arrow (ph s and f) from each call to its work on a
---   GPU; names (ph M) of processes, threads and streams. Times are microseconds since base_ns. Work
---   on a GPU has the number of the GPU as its pid, or, where the trace has several processes, a
---   text with theirs. Source: "Trace Event Format", Google, and the files that PyTorch's profiler
---   writes.
+--   recorded, API call, wait, overhead and range; one that begins only (ph B) where the end is not
+--   known; an instant (ph i) a mark and what PyTorch's allocators gave or took back; an arrow (ph s
+--   and f) from each call to its work on a GPU; names (ph M) of processes, threads and streams.
+--   Times are microseconds since base_ns. Work on a GPU has the number of the GPU as its pid, or,
+--   where the trace has several processes, or one with such a number, a text with theirs. Source:
+--   "Trace Event Format", Google, and the files that PyTorch's profiler writes.
 -- limits: Other tables have no events.
 -- parameters:
 --   base_ns BIGINT = 0 [epoch ns]: What times are since.
 -- columns:
 --   event VARCHAR: One event, as JSON.
 WITH owner AS (
-    SELECT process_id, pid, name AS called, count(*) OVER () > 1 AS has_others
+    SELECT process_id, pid, name AS called,
+           count(*) OVER () > 1
+               -- In a container, its first program has the pid 1.
+               OR pid IN (SELECT device_id FROM gpu_activity) AS is_named
     FROM _export_process
     SEMI JOIN process USING (process_id)
 ),
@@ -79,7 +82,7 @@ work AS (
 -- Whatever has a begin and an end: where it is drawn, its name and its arguments.
 spans AS (
     SELECT start_ns, end_ns, cat, name,
-           CASE WHEN has_others
+           CASE WHEN is_named
                 THEN '"GPU ' || coalesce(device_id, 0) || ' of ' || pid || '"'
                 ELSE coalesce(device_id, 0)::VARCHAR END AS pid,
            coalesce(stream_id, 0)::VARCHAR AS tid,
@@ -103,7 +106,7 @@ spans AS (
     LEFT JOIN external USING (process_id, correlation_id)
     UNION ALL
     SELECT start_ns, end_ns, 'cuda_sync', replace(type, '_', ' '),
-           CASE WHEN has_others THEN '"waits of ' || pid || '"' ELSE '"waits"' END,
+           CASE WHEN is_named THEN '"waits of ' || pid || '"' ELSE '"waits"' END,
            coalesce(stream_id, 0)::VARCHAR,
            concat('"stream":', coalesce(stream_id, -1), ',"correlation":' || correlation_id,
                   ',"context":' || context_id, ',"wait_on_cuda_event_id":' || event_id)
@@ -115,7 +118,7 @@ spans AS (
                ELSE array_to_string(
                    [upper(word[1]) || word[2:] FOR word IN string_split(overhead_kind, '_')], ' '
                ) END,
-           CASE WHEN has_others THEN '"overhead of ' || pid || '"' ELSE '-1' END, '0',
+           CASE WHEN is_named THEN '"overhead of ' || pid || '"' ELSE '-1' END, '0',
            ltrim(concat(',"correlation":' || correlation_id), ',')
     FROM overhead
     LEFT JOIN owner USING (process_id)
@@ -148,15 +151,15 @@ lanes AS (
 ),
 arrows AS (
     SELECT 's' AS ph, start_ns, coalesce(pid, 0)::VARCHAR AS pid, coalesce(thread_id, 0) AS tid,
-           correlation_id, CASE WHEN has_others THEN pid END AS among
+           correlation_id, CASE WHEN is_named THEN pid END AS among
     FROM launch
     LEFT JOIN owner USING (process_id)
     UNION ALL
     SELECT 'f', start_ns,
-           CASE WHEN has_others
+           CASE WHEN is_named
                 THEN '"GPU ' || coalesce(device_id, 0) || ' of ' || pid || '"'
                 ELSE coalesce(device_id, 0)::VARCHAR END,
-           coalesce(stream_id, 0), correlation_id, CASE WHEN has_others THEN pid END
+           coalesce(stream_id, 0), correlation_id, CASE WHEN is_named THEN pid END
     FROM gpu_activity
     LEFT JOIN owner USING (process_id)
     SEMI JOIN launch USING (process_id, correlation_id)
