@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from cupti_etl.queries.catalog import library
@@ -88,6 +88,14 @@ class Shape:
         if self.chart is not None and self.chart.kind == "bars":
             return self.chart.x
         return self.label.column if self.label is not None else ""
+
+    def early(self, name: str) -> Shape:
+        """The same, of which one more column is shown, and early, as rows are sorted by it."""
+        first = self.first
+        is_label = self.label is not None and name == self.label.column
+        if not first or name in first[:_BEFORE_WHOSE] or is_label:
+            return self
+        return replace(self, first=tuple(dict.fromkeys((first[0], name, *first[1:]))))
 
     def chosen(self, differ: Sequence[str], *, wide: bool) -> list[Column]:
         """Those to show, the most important first; the label last unless `first` says so.

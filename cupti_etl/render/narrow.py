@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from cupti_etl.errors import UsageError, did_you_mean
+from cupti_etl.storage.sources import identifier
 
 if TYPE_CHECKING:
     from cupti_etl.render.table import Rows
@@ -42,11 +43,15 @@ def narrow(rows: Rows, narrowing: Narrowing) -> Rows:
     Raises:
         UsageError: there is no such column, or DuckDB refuses the condition.
     """
+    from cupti_etl.render.table import Passed
+
     clauses = []
     if narrowing.where:
         clauses.append(f"WHERE (\n{narrowing.where}\n)")
     if narrowing.sort:
-        clauses.append(_order(rows, narrowing.sort))
+        name, order = _order(rows, narrowing.sort)
+        clauses.append(f"ORDER BY {identifier(name)} {order} NULLS LAST")
+        rows = Passed(rows, rows.shape.early(name))
     if narrowing.limit is not None:
         clauses.append(f"LIMIT {narrowing.limit}")
     if not clauses:
@@ -66,9 +71,8 @@ def narrow(rows: Rows, narrowing: Narrowing) -> Rows:
         raise
 
 
-def _order(rows: Rows, text: str) -> str:
-    from cupti_etl.storage.sources import identifier
-
+def _order(rows: Rows, text: str) -> tuple[str, str]:
+    """The column and the order that ``--sort`` says."""
     name, colon, order = text.rpartition(":")
     if not colon:
         name, order = text, ""
@@ -82,7 +86,7 @@ def _order(rows: Rows, text: str) -> str:
         (name,) = headings
     if name not in rows.columns:
         _refuse(rows, name)
-    return f"ORDER BY {identifier(name)} {order or _usual_order(rows, name)} NULLS LAST"
+    return name, order or _usual_order(rows, name)
 
 
 def _usual_order(rows: Rows, name: str) -> str:

@@ -50,10 +50,10 @@ class Rows(Protocol):
 
 
 class Passed:
-    """Rows whose batches are looked at, or changed, on their way."""
+    """Rows whose batches, or shape, are looked at, or changed, on their way."""
 
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
+    def __init__(self, rows: Rows, shape: Shape | None = None) -> None:
+        self._rows, self._shape = rows, shape
 
     def through(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
         """What becomes of the batches."""
@@ -67,7 +67,7 @@ class Passed:
     @property
     def shape(self) -> Shape:
         """What the columns are."""
-        return self._rows.shape
+        return self._shape or self._rows.shape
 
     def reader(self) -> pa.RecordBatchReader:
         """The rows in batches."""

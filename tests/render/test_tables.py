@@ -182,6 +182,16 @@ def test_rows_are_chosen_and_sorted(trace: MakeTrace) -> None:
     assert narrowed(trace, "total_ns > 0", "total_ns", 5, sql=many) == [1]
 
 
+def test_the_column_that_rows_are_sorted_by_is_shown_and_early(trace: MakeTrace) -> None:
+    rows = trace(kernel=KERNELS, kernel_name=NAMES).query("kernel_summary")
+    usual = [each.name for each in table(rows, View()).columns]
+    assert "unfinished" not in usual
+    by_it = table(narrow(rows, Narrowing("", "unfinished")), View())
+    assert [each.name for each in by_it.columns] == [usual[0], "unfinished", *usual[1:]]
+    as_before = table(narrow(rows, Narrowing("", usual[1])), View())
+    assert [each.name for each in as_before.columns] == usual
+
+
 @pytest.mark.parametrize(
     ("given", "message", "hint"),
     [
