@@ -22,7 +22,9 @@
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended; NULL if it had not.
 SELECT 'api_call' AS source,
-       CASE WHEN contains(name, 'Synchronize') THEN 2
+       -- First what most calls are.
+       CASE WHEN contains(name, 'Launch') THEN 4
+            WHEN contains(name, 'Synchronize') THEN 2
             WHEN contains(name, 'Memcpy') AND regexp_matches(name, '^(cu|cuda|hip)Memcpy')
                  AND NOT regexp_matches(name, 'Async|Peer|[AD]to[AD]|ArrayToArray|Attributes')
             THEN 2
@@ -30,7 +32,6 @@ SELECT 'api_call' AS source,
             WHEN (contains(name, 'Mem') OR contains(name, 'Malloc') OR contains(name, 'Free')
                   OR contains(name, 'HostAlloc') OR contains(name, 'HostRegister')
                   OR contains(name, 'HostUnregister')) AND NOT contains(name, 'Occupancy') THEN 3
-            WHEN contains(name, 'Launch') THEN 4
             WHEN contains(name, 'ModuleLoad') OR contains(name, 'LibraryLoad')
                  OR contains(name, 'cuLink')
                  OR (contains(name, 'GetFunc') AND end_ns - start_ns > 100000) THEN 1
