@@ -5,11 +5,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from cupti_etl.capture.correlations import repeated
 from cupti_etl.capture.price import Price, PriceMeter
-from cupti_etl.capture.trial import DELAY_NS, Lasting, Launches, Trial
+from cupti_etl.capture.trial import DELAY_NS, Lasting, Trial
+from cupti_etl.capture.wakeup import Wakeup
 from cupti_etl.capture.windows import Counted
 from cupti_etl.config import BudgetOptions
 from cupti_etl.progress import say
@@ -42,17 +43,6 @@ _CERTAIN = 0.1
 _LASTING_PART = 0.5
 
 
-class Source(Protocol):
-    """The traced processes, such as ``Collector`` has them."""
-
-    @property
-    def wakeup(self) -> Launches:
-        """Tells them what to do with launches, and how many they have counted."""
-
-    def take_counted(self) -> list[tuple[int, Counted]]:
-        """Windows that they have closed since the last call, each with its process."""
-
-
 class Budget:
     """Opens and closes windows; the program is recorded in these alone.
 
@@ -65,7 +55,8 @@ class Budget:
     Args:
         options: how much the program may lose, and how long a window is.
         pause: tells the traced processes whether to pause.
-        source: these.
+        launches: tells them what to do with launches, and how many they have counted.
+        counted: windows that they have closed since the last call, each with its process.
         quiet: whether nothing is said before the end.
         monotonic_ns: the clock that windows are ordered by.
         seed: of the lengths of the times without recording.
@@ -79,7 +70,8 @@ class Budget:
         self,
         options: BudgetOptions,
         pause: Callable[[bool], None],
-        source: Source,
+        launches: Wakeup,
+        counted: Callable[[], list[tuple[int, Counted]]],
         *,
         quiet: bool = False,
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
@@ -87,8 +79,8 @@ class Budget:
     ) -> None:
         self._options = options
         self._pause = pause
-        self._launches = source.wakeup
-        self._counted = source.take_counted
+        self._launches = launches
+        self._counted = counted
         self._quiet = quiet
         self._now = monotonic_ns
         self._random = random.Random(seed)

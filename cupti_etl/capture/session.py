@@ -65,8 +65,7 @@ def run(options: CaptureOptions, cmd: tuple[str, ...], convert: Convert) -> int:
         capture = _Run(options, cmd, convert, stack)
         status, problem = capture.to_the_end()
     if not options.quiet and capture.is_kept:
-        taken = time.monotonic() - start
-        summary(capture.collector, capture.destination, taken, capture.said)
+        summary(capture.collector, capture.destination, time.monotonic() - start, capture.said)
     say_of_what_it_died(cmd[0], status)
     problem = problem or diagnose(capture.collector)
     if problem is not None and (status == 0 or capture.launcher.is_terminated):
@@ -228,7 +227,8 @@ class _Run:
         )
         self._budget: Budget | None = None
         if options.budget is not None:
-            self._budget = Budget(options.budget, pauses.add(), self.collector, quiet=options.quiet)
+            windows = self.collector.wakeup, self.collector.take_counted
+            self._budget = Budget(options.budget, pauses.add(), *windows, quiet=options.quiet)
             self.collector.watchers.append(self._budget)
         elif options.capture_range or options.inside is not None:
             self.collector.watchers.append(Correlations())

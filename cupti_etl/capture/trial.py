@@ -14,9 +14,9 @@ import random
 import statistics
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Protocol
 
 from cupti_etl.capture.price import jackknife_error
+from cupti_etl.capture.wakeup import Wakeup
 from cupti_etl.native.headers import constant
 
 _OFF, _COUNT, _DELAY, _REFUSED = (
@@ -81,19 +81,6 @@ class _Part:
     ns: int
 
 
-class Launches(Protocol):
-    """Those of all traced processes, such as ``Wakeup`` has them."""
-
-    def order_trial(self, trial: int) -> None:
-        """Tell the processes what to do with them (``ETL_TRIAL_*``)."""
-
-    def launches(self) -> int:
-        """How many have been counted so far."""
-
-    def recorded(self) -> int:
-        """How many were of single kernels in windows."""
-
-
 class Trial:
     """The experiment, which whoever has it looks at now and then.
 
@@ -114,7 +101,7 @@ class Trial:
         self,
         most: float,
         part_ns: int,
-        launches: Launches,
+        launches: Wakeup,
         now: Callable[[], int],
         chance: random.Random,
     ) -> None:

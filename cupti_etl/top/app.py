@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual.app import App, ComposeResult
@@ -33,6 +33,9 @@ from cupti_etl.top.tables import (
     sum_lines,
 )
 
+if TYPE_CHECKING:
+    from cupti_etl.top.reader import Reader
+
 _EVERY_S = 1.0
 # Kernels that are drawn; what is left out is said.
 _MOST_KERNELS = 500
@@ -55,13 +58,6 @@ _HELP = {
     "percent": "of the time of all kernels",
 }
 _KEY, _HELP_WIDTH = 9, 74
-
-
-class Source(Protocol):
-    """Where readings come from."""
-
-    def read(self) -> Reading:
-        """What is known now."""
 
 
 class TopApp(App[int | None]):
@@ -101,7 +97,7 @@ class TopApp(App[int | None]):
 
     def __init__(
         self,
-        source: Source,
+        source: Reader,
         trace: Path,
         *,
         first: Reading | None = None,

@@ -85,10 +85,6 @@ class Program:
     def order_trial(self, trial: int) -> None:
         self.trial = trial
 
-    @property
-    def wakeup(self) -> Program:
-        return self
-
     def launches(self) -> int:
         return self.counted
 
@@ -152,6 +148,7 @@ def of(program: Program, share: float = 0.01, window_ns: int = 200 * MS, seed: i
         BudgetOptions(share, window_ns),
         program.pause,
         program,
+        program.take_counted,
         monotonic_ns=now,
         seed=seed,
     )
