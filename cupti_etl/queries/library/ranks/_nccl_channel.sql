@@ -42,17 +42,11 @@ timed AS (
         AND used.earliest_ns <= stamp.last_ns
     WHERE stamp.last_ns <= used.latest_ns
 )
-SELECT told.process_id, event_id, told.correlation_id, told.communicator, rank, "function",
-       told.channel,
+SELECT process_id, event_id, correlation_id, communicator, rank, "function", channel,
        CASE WHEN timed.gpu_start + timed.ahead_ns >= timed.earliest_ns
             THEN timed.gpu_start + timed.ahead_ns END AS start_ns,
        CASE WHEN timed.gpu_end + timed.ahead_ns >= timed.earliest_ns
             THEN timed.gpu_end + timed.ahead_ns END AS end_ns,
        timed.gpu_start
 FROM told
-LEFT JOIN timed
-    ON timed.process_id = told.process_id
-    AND timed.correlation_id = told.correlation_id
-    AND timed.communicator = told.communicator
-    AND timed.channel = told.channel
-    AND timed.number = told.number
+LEFT JOIN timed USING (process_id, correlation_id, communicator, channel, number)
