@@ -14,8 +14,7 @@
 --   category VARCHAR: As in kernel_rule.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over the GPU.
 --   names BIGINT [names]: Different kernels.
---   calls BIGINT [executions]: Finished executions.
---   total_ns BIGINT [ns]: Sum of their durations.
+--   calls, total_ns of _kernel_time
 --   mean_ns DOUBLE [ns]: Mean duration.
 --   longest_name VARCHAR: Name of the kernel with the largest sum, as kernel_rule shows it.
 --   mangled VARCHAR: Mangled name of that kernel.

@@ -10,8 +10,7 @@
 -- columns:
 --   range_id BIGINT: The range, as in nvtx_range.
 --   launches BIGINT [calls]: API calls that asked for work.
---   kernels BIGINT [executions]: Finished kernels.
---   gpu_ns BIGINT [ns]: Sum of the durations of finished activities.
+--   kernels, gpu_ns of _operator_launch
 --   start_ns BIGINT [epoch ns]: First start of what it asked for; NULL if it asked for nothing.
 --   device_id INTEGER: CUDA ordinal of the device on which that was.
 --   innermost_launches BIGINT [calls]: API calls that asked for work in which it was the innermost

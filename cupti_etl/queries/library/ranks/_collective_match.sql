@@ -8,16 +8,15 @@
 --   not tell, it is not known which two belong together.
 -- scope: start_ns
 -- columns:
---   process_id, rank, gpu of collective
+--   process_id, rank, gpu of _collective_time
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   name VARCHAR: Mangled name.
 --   operation BIGINT: Number of the operation in this trace, from 1; unmatched ones have their own.
---   start_ns BIGINT [epoch ns]: When it began, by the clock of its process.
---   end_ns, exposed_ns, bytes of collective
+--   start_ns, end_ns, exposed_ns, bytes of _collective_time
 --   element_type VARCHAR: Type of an element; NULL if not known.
 --   group_size BIGINT [ranks]: Ranks that take part; NULL if not known.
 --   communicator BIGINT: NCCL's id of the group; NULL if NCCL did not tell.
---   algorithm, protocol, call_start_ns of collective
+--   algorithm, protocol, call_start_ns of _collective_time
 --   matched_by VARCHAR: nccl (its numbers), pytorch (its numbers), order or clock; NULL if it was
 --     not.
 --   ends_together BOOLEAN: Whether no rank can end it before the last has begun it.

@@ -16,17 +16,8 @@
 --   process_id, rank of _clock_base
 --   ahead_ns BIGINT [ns]: How far its clock is ahead of the first rank's at at_ns; NULL if that is
 --     not known.
---   ahead_low_ns BIGINT [ns]: It is this at least; NULL if that is not known, or if operations
---     contradict each other, as when a clock was set.
---   ahead_high_ns BIGINT [ns]: And this at most; likewise.
---   at_ns BIGINT [epoch ns]: The middle of the operations that were compared, by its clock; NULL on
---     the same host.
---   drift_ppm DOUBLE [ppm]: How much faster its clock runs, in microseconds a second; NULL if that
---     is not known within 200, as after a few operations.
---   drift_low_ppm, drift_high_ppm of _clock_base
---   agreeing BIGINT [operations]: Pairs that were compared, or that differ by this much; NULL on
---     the same host.
---   rival BIGINT [operations]: Most pairs that agree on another difference.
+--   ahead_low_ns, ahead_high_ns, at_ns, drift_ppm, drift_low_ppm, drift_high_ppm, agreeing, rival
+--     of _clock_link
 --   known_by VARCHAR: host, nccl (its numbers), pytorch (its numbers) or clock, or several along
 --     the way; NULL if it is not.
 --   compared_rank INTEGER: Rank that it was compared with; NULL of the first, or if that has none.

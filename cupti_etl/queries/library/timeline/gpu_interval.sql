@@ -4,9 +4,7 @@
 -- scope: start_ns to end_ns
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
---   process_id BIGINT: The traced process that made the record.
---   device_id INTEGER: CUDA ordinal of the device in its process.
---   context_id, stream_id of gpu_activity
+--   process_id, device_id, context_id, stream_id of kernel
 --   correlation_id BIGINT: The call that asked for it.
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended.
