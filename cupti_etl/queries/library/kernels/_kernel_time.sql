@@ -6,12 +6,10 @@
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   name VARCHAR: Mangled name; NULL if it is not known.
---   category VARCHAR: compute or communication.
 --   calls BIGINT [executions]: Finished executions.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   gpu_share DOUBLE: calls as a share of those of all GPUs.
-SELECT gpu, name, any_value(category) AS category, count(*) AS calls,
-       TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
+SELECT gpu, name, count(*) AS calls, TRY_CAST(sum(end_ns - start_ns) AS BIGINT) AS total_ns,
        count(*) / sum(count(*)) OVER (PARTITION BY name) AS gpu_share
 FROM _gpu_run
 WHERE kind = 'kernel'

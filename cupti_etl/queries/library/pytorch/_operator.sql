@@ -18,7 +18,6 @@
 --   kind VARCHAR: operator or annotation.
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended.
---   depth BIGINT [ranges]: Operators and annotations around it.
 --   parent_range_id BIGINT: The one around it; NULL if there is none.
 --   place BIGINT: Its number among all.
 --   last_place BIGINT: Number of the last one inside it; its own if there is none.
@@ -148,8 +147,8 @@ parents AS (
 SELECT described.process_id, described.thread_id, described.range_id, plain_name AS name,
        CASE WHEN domain IN ('user_annotation', 'pytorch.annotation') THEN 'annotation'
             ELSE 'operator' END AS kind,
-       start_ns, described.end_ns, depth, parent_range_id, place, last_place, external_id,
-       sequence, is_backward, forward_thread, input_dims, input_types, concrete_inputs
+       start_ns, described.end_ns, parent_range_id, place, last_place, external_id, sequence,
+       is_backward, forward_thread, input_dims, input_types, concrete_inputs
 FROM described
 JOIN placed ON placed.range_id = described.range_id
 LEFT JOIN parents ON parents.range_id = described.range_id

@@ -10,8 +10,8 @@
 -- scope: start_ns
 -- columns:
 --   id BIGINT: Number of the row, from 1.
---   process_id, rank, gpu, collective, name, process_group, sequence, communicator, nccl_sequence,
---     algorithm, protocol, call_start_ns, kind, ends_together, is_of_one_size of collective
+--   process_id, rank, gpu, collective, name, sequence, communicator, nccl_sequence, algorithm,
+--     protocol, call_start_ns, kind, ends_together, is_of_one_size of collective
 --   start_ns BIGINT [epoch ns]: When it began, by the clock of its process.
 --   end_ns, exposed_ns, bytes, element_type, group_size of collective
 --   base_id BIGINT: The process with whose clock that of this one is compared.
@@ -73,10 +73,9 @@ timed AS MATERIALIZED (
 middles AS (
     SELECT kernel AS mate, min(id) AS id FROM timed WHERE is_middle GROUP BY kernel
 )
-SELECT timed.id, process_id, rank, gpu, collective, name,
-       process_group, sequence, communicator, nccl_sequence,
-       algorithm, protocol, call_start_ns, kind, ends_together, is_of_one_size,
-       start_ns, end_ns, exposed_ns, bytes, element_type, group_size,
+SELECT timed.id, process_id, rank, gpu, collective, name, sequence, communicator, nccl_sequence,
+       algorithm, protocol, call_start_ns, kind, ends_together, is_of_one_size, start_ns, end_ns,
+       exposed_ns, bytes, element_type, group_size,
        base_id, begin_ns, until_ns, is_first, members, clock_reason, is_middle,
        least(middles.id, CASE WHEN is_middle THEN timed.id END) AS middle_id, is_by_time
 FROM timed
