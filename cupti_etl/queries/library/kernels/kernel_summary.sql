@@ -99,29 +99,23 @@ spread AS (
     JOIN sums ON sums.demangled IS NOT DISTINCT FROM named.demangled
     GROUP BY named.demangled
 ),
-buckets AS (
-    SELECT demangled, entry.key AS bucket, sum(entry.value) AS finished
+placed AS (
+    SELECT demangled, entry.key AS bucket,
+           sum(sum(entry.value)) OVER (PARTITION BY demangled ORDER BY bucket) AS until
     FROM (SELECT demangled, unnest(map_entries(durations)) AS entry FROM named)
     GROUP BY demangled, bucket
-),
-placed AS (
-    SELECT demangled, bucket, sum(finished) OVER (PARTITION BY demangled ORDER BY bucket) AS until
-    FROM buckets
-),
-quantiles AS (
-    SELECT placed.demangled,
-           sketch_quantile(bucket, until, calls, 0.5, min_ns, max_ns) AS median_ns,
-           sketch_quantile(bucket, until, calls, 0.95, min_ns, max_ns) AS p95_ns
-    FROM placed
-    JOIN sums ON sums.demangled IS NOT DISTINCT FROM placed.demangled
-    GROUP BY placed.demangled
 )
-SELECT name, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
-       calls, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns, median_ns, p95_ns, min_ns, max_ns,
-       CASE WHEN calls > 1 THEN sqrt(squares / (calls - 1)) END AS stddev_ns,
-       100.0 * total_ns / nullif(max(last_ns) OVER () - min(first_ns) OVER (), 0) AS span_pct,
+SELECT name, percent, calls, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns,
+       sketch_quantile(bucket, until, calls, 0.5, min_ns, max_ns) AS median_ns,
+       sketch_quantile(bucket, until, calls, 0.95, min_ns, max_ns) AS p95_ns, min_ns, max_ns,
+       CASE WHEN calls > 1 THEN sqrt(squares / (calls - 1)) END AS stddev_ns, span_pct,
        unfinished, sums.demangled
-FROM sums
+FROM (
+    SELECT *, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
+           100.0 * total_ns / nullif(max(last_ns) OVER () - min(first_ns) OVER (), 0) AS span_pct
+    FROM sums
+) AS sums
 LEFT JOIN spread ON spread.demangled IS NOT DISTINCT FROM sums.demangled
-LEFT JOIN quantiles ON quantiles.demangled IS NOT DISTINCT FROM sums.demangled
+LEFT JOIN placed ON placed.demangled IS NOT DISTINCT FROM sums.demangled
+GROUP BY ALL
 ORDER BY total_ns DESC, sums.demangled

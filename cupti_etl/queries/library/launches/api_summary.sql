@@ -78,35 +78,22 @@ spread AS (
         AND sums.name IS NOT DISTINCT FROM partial.name
     GROUP BY partial.domain, partial.name
 ),
-buckets AS (
-    SELECT domain, name, entry.key AS bucket, sum(entry.value) AS finished
+placed AS (
+    SELECT domain, name, entry.key AS bucket,
+           sum(sum(entry.value)) OVER (PARTITION BY domain, name ORDER BY bucket) AS until
     FROM (SELECT domain, name, unnest(map_entries(durations)) AS entry FROM partial)
     GROUP BY domain, name, bucket
-),
-placed AS (
-    SELECT domain, name, bucket,
-           sum(finished) OVER (PARTITION BY domain, name ORDER BY bucket) AS until
-    FROM buckets
-),
-quantiles AS (
-    SELECT placed.domain, placed.name,
-           sketch_quantile(bucket, until, calls, 0.5, min_ns, max_ns) AS median_ns,
-           sketch_quantile(bucket, until, calls, 0.99, min_ns, max_ns) AS p99_ns
-    FROM placed
-    JOIN sums
-        ON sums.domain IS NOT DISTINCT FROM placed.domain
-        AND sums.name IS NOT DISTINCT FROM placed.name
-    GROUP BY placed.domain, placed.name
 )
-SELECT sums.name, sums.domain,
-       100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
-       calls, errors, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns, median_ns, p99_ns, min_ns,
-       max_ns, CASE WHEN calls > 1 THEN sqrt(squares / (calls - 1)) END AS stddev_ns, unfinished
-FROM sums
+SELECT sums.name, sums.domain, percent, calls, errors, TRY_CAST(total_ns AS BIGINT) AS total_ns,
+       mean_ns, sketch_quantile(bucket, until, calls, 0.5, min_ns, max_ns) AS median_ns,
+       sketch_quantile(bucket, until, calls, 0.99, min_ns, max_ns) AS p99_ns, min_ns, max_ns,
+       CASE WHEN calls > 1 THEN sqrt(squares / (calls - 1)) END AS stddev_ns, unfinished
+FROM (SELECT *, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent FROM sums) AS sums
 LEFT JOIN spread
     ON spread.domain IS NOT DISTINCT FROM sums.domain
     AND spread.name IS NOT DISTINCT FROM sums.name
-LEFT JOIN quantiles
-    ON quantiles.domain IS NOT DISTINCT FROM sums.domain
-    AND quantiles.name IS NOT DISTINCT FROM sums.name
+LEFT JOIN placed
+    ON placed.domain IS NOT DISTINCT FROM sums.domain
+    AND placed.name IS NOT DISTINCT FROM sums.name
+GROUP BY ALL
 ORDER BY total_ns DESC, sums.domain, sums.name

@@ -98,8 +98,9 @@ sums AS (
     WHERE rows IS NOT NULL
     GROUP BY copy_kind, src_kind, dst_kind, class
 ),
-buckets AS (
-    SELECT place, entry.key AS bucket, sum(entry.value) AS finished
+placed AS (
+    SELECT place, entry.key AS bucket,
+           sum(sum(entry.value)) OVER (PARTITION BY place ORDER BY bucket) AS until
     FROM (
         SELECT place, unnest(map_entries(rates)) AS entry
         FROM partial
@@ -110,10 +111,6 @@ buckets AS (
             AND sums.class IS NOT DISTINCT FROM partial.class
     )
     GROUP BY place, bucket
-),
-placed AS (
-    SELECT place, bucket, sum(finished) OVER (PARTITION BY place ORDER BY bucket) AS until
-    FROM buckets
 ),
 quantiles AS (
     SELECT place, sketch_quantile(bucket, until, rated, 0.5, least, most) AS rate_median_gbps,
