@@ -41,31 +41,24 @@ edges AS (
     UNION ALL
     SELECT process_id, gpu, step, end_ns, 1 FROM steps
 ),
-everything AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'
-),
-gpu_work AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns
-    FROM _busy_interval
-    WHERE work = 'compute_or_communication'
-),
-compute AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'compute'
+pieces AS (
+    SELECT process_id, edges.gpu, step, sets.work,
+           sign * (busy_before_ns + least(at_ns, busy.end_ns) - busy.start_ns) AS ns
+    FROM edges
+    CROSS JOIN (VALUES ('any'), ('compute_or_communication'), ('compute')) AS sets(work)
+    ASOF LEFT JOIN _busy_interval AS busy
+        ON busy.gpu = edges.gpu
+        AND busy.work = sets.work
+        AND busy.start_ns <= edges.at_ns
 ),
 parts AS (
-    SELECT edges.process_id, edges.gpu, edges.step,
-           TRY_CAST(coalesce(sum(sign * (everything.busy_before_ns + least(at_ns, everything.end_ns)
-                                - everything.start_ns)), 0) AS BIGINT) AS any_ns,
-           TRY_CAST(coalesce(sum(sign * (gpu_work.busy_before_ns + least(at_ns, gpu_work.end_ns)
-                                - gpu_work.start_ns)), 0) AS BIGINT) AS gpu_work_ns,
-           TRY_CAST(coalesce(sum(sign * (compute.busy_before_ns + least(at_ns, compute.end_ns)
-                                - compute.start_ns)), 0) AS BIGINT) AS compute_ns
-    FROM edges
-    ASOF LEFT JOIN everything
-        ON everything.gpu = edges.gpu AND everything.start_ns <= edges.at_ns
-    ASOF LEFT JOIN gpu_work ON gpu_work.gpu = edges.gpu AND gpu_work.start_ns <= edges.at_ns
-    ASOF LEFT JOIN compute ON compute.gpu = edges.gpu AND compute.start_ns <= edges.at_ns
-    GROUP BY edges.process_id, edges.gpu, edges.step
+    SELECT process_id, gpu, step,
+           TRY_CAST(coalesce(sum(ns) FILTER (WHERE work = 'any'), 0) AS BIGINT) AS any_ns,
+           TRY_CAST(coalesce(sum(ns) FILTER (WHERE work = 'compute_or_communication'), 0) AS BIGINT)
+               AS gpu_work_ns,
+           TRY_CAST(coalesce(sum(ns) FILTER (WHERE work = 'compute'), 0) AS BIGINT) AS compute_ns
+    FROM pieces
+    GROUP BY process_id, gpu, step
 ),
 scored AS (
     SELECT *, end_ns - start_ns AS duration_ns,
