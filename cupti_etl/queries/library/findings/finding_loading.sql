@@ -71,9 +71,8 @@ captures AS (
     WHERE coalesce(capture.start_ns < from_ns, true)
 ),
 edges AS (
-    SELECT gpu, process_id, start_ns AS at_ns, -1 AS sign FROM captures
-    UNION ALL
-    SELECT gpu, process_id, end_ns, 1 FROM captures
+    SELECT gpu, process_id, unnest([start_ns, end_ns]) AS at_ns, unnest([-1, 1]) AS sign
+    FROM captures
 ),
 captured AS (
     SELECT edges.gpu,

@@ -34,16 +34,12 @@ running AS (
 ),
 -- Of the union, and of the faults, and of the moves of each direction.
 edges AS (
-    SELECT gpu, NULL AS counter, greatest(start_ns, coalesce(until_ns, start_ns)) AS at_ns,
-           -1 AS sign
+    SELECT gpu, NULL AS counter, unnest([-1, 1]) AS sign,
+           unnest([greatest(start_ns, coalesce(until_ns, start_ns)), end_ns]) AS at_ns
     FROM moves
     WHERE coalesce(end_ns > until_ns, true)
     UNION ALL
-    SELECT gpu, NULL, end_ns, 1 FROM moves WHERE coalesce(end_ns > until_ns, true)
-    UNION ALL
-    SELECT gpu, counter, start_ns, -1 FROM moves
-    UNION ALL
-    SELECT gpu, counter, end_ns, 1 FROM moves
+    SELECT gpu, counter, unnest([-1, 1]), unnest([start_ns, end_ns]) FROM moves
 ),
 beside AS (
     SELECT edges.gpu, counter,

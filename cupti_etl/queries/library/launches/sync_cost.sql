@@ -59,14 +59,10 @@ busy AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'
 ),
 edges AS (
-    SELECT outermost.process_id, thread_id, name, reason, gpu, start_ns, start_ns AS at_ns,
-           -1 AS sign
+    SELECT process_id, thread_id, name, reason, gpu, start_ns,
+           unnest([start_ns, end_ns]) AS at_ns, unnest([-1, 1]) AS sign
     FROM outermost
-    JOIN used ON used.process_id = outermost.process_id
-    UNION ALL
-    SELECT outermost.process_id, thread_id, name, reason, gpu, start_ns, end_ns, 1
-    FROM outermost
-    JOIN used ON used.process_id = outermost.process_id
+    JOIN used USING (process_id)
 ),
 spans AS (
     SELECT gpu, min(start_ns) AS first_ns, max(end_ns) AS last_ns FROM busy GROUP BY gpu

@@ -38,9 +38,8 @@
 --   host_ns BIGINT [ns]: Duration of the ranges on the host, summed; without unfinished ones.
 --   mean_gpu_ns DOUBLE [ns]: gpu_ns divided by ranges.
 WITH edges AS (
-    SELECT range_id, gpu, start_ns AS at_ns, -1 AS sign FROM range_gpu
-    UNION ALL
-    SELECT range_id, gpu, end_ns, 1 FROM range_gpu
+    SELECT range_id, gpu, unnest([start_ns, end_ns]) AS at_ns, unnest([-1, 1]) AS sign
+    FROM range_gpu
 ),
 busy AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'

@@ -34,11 +34,10 @@ apart AS (
     FROM waits
 ),
 edges AS (
-    SELECT * EXCLUDE (start_ns, until_ns), start_ns AS at_ns, -1 AS sign
+    SELECT * EXCLUDE (start_ns, until_ns), unnest([start_ns, until_ns]) AS at_ns,
+           unnest([-1, 1]) AS sign
     FROM apart
     WHERE start_ns < until_ns
-    UNION ALL
-    SELECT * EXCLUDE (start_ns, until_ns), until_ns, 1 FROM apart WHERE start_ns < until_ns
 )
 SELECT edges.gpu, process_id, last_rank, last_gpu, is_send,
        TRY_CAST(sum(sign * (at_ns - coalesce(

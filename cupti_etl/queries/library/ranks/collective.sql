@@ -167,9 +167,7 @@ compute AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'compute'
 ),
 edges AS (
-    SELECT gpu, id, start_ns AS at_ns, -1 AS sign FROM found
-    UNION ALL
-    SELECT gpu, id, end_ns, 1 FROM found
+    SELECT gpu, id, unnest([start_ns, end_ns]) AS at_ns, unnest([-1, 1]) AS sign FROM found
 ),
 hidden AS (
     SELECT edges.id,

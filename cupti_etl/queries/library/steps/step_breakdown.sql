@@ -37,9 +37,8 @@ WITH steps AS MATERIALIZED (
     FROM step
 ),
 edges AS (
-    SELECT process_id, gpu, step, start_ns AS at_ns, -1 AS sign FROM steps
-    UNION ALL
-    SELECT process_id, gpu, step, end_ns, 1 FROM steps
+    SELECT process_id, gpu, step, unnest([start_ns, end_ns]) AS at_ns, unnest([-1, 1]) AS sign
+    FROM steps
 ),
 pieces AS (
     SELECT process_id, edges.gpu, step, sets.work,

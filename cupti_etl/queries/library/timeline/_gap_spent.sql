@@ -68,9 +68,8 @@ known AS (
     )
 ),
 edges AS (
-    SELECT gpu, process_id, start_ns, start_ns AS at_ns, -1 AS sign FROM split
-    UNION ALL
-    SELECT gpu, process_id, start_ns, split_ns, 1 FROM split
+    SELECT gpu, process_id, start_ns, unnest([start_ns, split_ns]) AS at_ns, unnest([-1, 1]) AS sign
+    FROM split
 ),
 -- How long each had lasted by then.
 reached AS (

@@ -18,11 +18,8 @@ WITH spans AS (
     SELECT process_id, start_ns, end_ns, 2 FROM _blocking_copy WHERE is_done
 ),
 events AS (
-    SELECT process_id, start_ns AS at_ns, class, 1 AS step
-    FROM spans
-    WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
-    UNION ALL
-    SELECT process_id, greatest(start_ns, end_ns), class, -1
+    SELECT process_id, unnest([start_ns, greatest(start_ns, end_ns)]) AS at_ns, class,
+           unnest([1, -1]) AS step
     FROM spans
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
 ),

@@ -30,9 +30,9 @@ each AS (
     JOIN (SELECT DISTINCT gpu, process_id FROM gaps) AS used USING (process_id)
 ),
 edges AS (
-    SELECT gpu, process_id, class, name, start_ns AS at_ns, -1 AS sign FROM each
-    UNION ALL
-    SELECT gpu, process_id, class, name, greatest(start_ns, end_ns), 1 FROM each
+    SELECT gpu, process_id, class, name, unnest([start_ns, greatest(start_ns, end_ns)]) AS at_ns,
+           unnest([-1, 1]) AS sign
+    FROM each
 ),
 spent AS (
     SELECT edges.gpu, class, name,

@@ -16,11 +16,8 @@ WITH causes AS MATERIALIZED (
     FROM _gap_cause
 ),
 edges AS (
-    SELECT gpu, process_id, start_ns AS gap_start_ns, start_ns AS at_ns, -1 AS sign
-    FROM causes
-    WHERE outside_ns > 0 AND process_id IN (SELECT process_id FROM _input_range)
-    UNION ALL
-    SELECT gpu, process_id, start_ns, start_ns + gap_ns - queued_ns, 1
+    SELECT gpu, process_id, start_ns AS gap_start_ns,
+           unnest([start_ns, start_ns + gap_ns - queued_ns]) AS at_ns, unnest([-1, 1]) AS sign
     FROM causes
     WHERE outside_ns > 0 AND process_id IN (SELECT process_id FROM _input_range)
 ),

@@ -9,11 +9,8 @@
 --   streams BIGINT [streams]: On how many streams.
 --   total_ns BIGINT [ns]: How long.
 WITH events AS (
-    SELECT gpu, process_id, context_id, stream_id, start_ns AS at_ns, 1 AS step
-    FROM gpu_interval
-    WHERE kind = 'kernel'
-    UNION ALL
-    SELECT gpu, process_id, context_id, stream_id, end_ns, -1
+    SELECT gpu, process_id, context_id, stream_id, unnest([start_ns, end_ns]) AS at_ns,
+           unnest([1, -1]) AS step
     FROM gpu_interval
     WHERE kind = 'kernel'
 ),

@@ -18,10 +18,8 @@
 --   other_stream_id INTEGER: The other stream.
 --   overlap_ns BIGINT [ns]: Time with work in both.
 WITH events AS (
-    SELECT gpu, process_id, context_id, stream_id, start_ns AS at_ns, 1 AS step
-    FROM gpu_interval
-    UNION ALL
-    SELECT gpu, process_id, context_id, stream_id, end_ns, -1
+    SELECT gpu, process_id, context_id, stream_id, unnest([start_ns, end_ns]) AS at_ns,
+           unnest([1, -1]) AS step
     FROM gpu_interval
 ),
 -- 1 where the stream begins to work, -1 where it falls idle.

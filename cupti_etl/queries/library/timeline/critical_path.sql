@@ -30,11 +30,9 @@ WITH host AS MATERIALIZED (
     SELECT * FROM _host_path
 ),
 edges AS (
-    SELECT gpu, work, start_ns AS at_ns, -1 AS sign FROM host, (VALUES ('compute'),
-        ('compute_or_communication'), ('any')) AS sets(work)
-    UNION ALL
-    SELECT gpu, work, end_ns, 1 FROM host, (VALUES ('compute'),
-        ('compute_or_communication'), ('any')) AS sets(work)
+    SELECT gpu, work, unnest([start_ns, end_ns]) AS at_ns, unnest([-1, 1]) AS sign
+    FROM host
+    CROSS JOIN (VALUES ('compute'), ('compute_or_communication'), ('any')) AS sets(work)
 ),
 beside AS (
     SELECT edges.gpu, edges.work,
