@@ -98,12 +98,6 @@ class Collector:
     # ---- the way in
 
     @property
-    def socket_path(self) -> Path:
-        """Where traced processes connect."""
-        assert self.listener is not None
-        return self.listener.path
-
-    @property
     def settings(self) -> dict[str, str]:
         """What traced processes are told to find us, by the keys of ``config.ENVIRONMENT``."""
         assert self.listener is not None

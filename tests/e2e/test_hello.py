@@ -229,7 +229,7 @@ launch(5)
             one.setblocking(False)
             made.append(one)
             try:
-                one.connect(f"{prefix}{self.collector.socket_path}")
+                one.connect(f"{prefix}{self.collector.settings['SOCKET']}")
             except BlockingIOError:
                 return made
 

@@ -52,7 +52,7 @@ def descriptors() -> int:
 def play(collector: Collector, client: dict) -> socket.socket:  # type: ignore[type-arg]
     """Connect, say all that, and end."""
     connection = socket.socket(socket.AF_UNIX)
-    connection.connect(f"{client['address']}{collector.socket_path}")
+    connection.connect(f"{client['address']}{collector.settings['SOCKET']}")
     files = [
         os.memfd_create("m") if client["is_memory"] else os.open("/dev/null", os.O_RDWR)
         for _ in range(client["files"])

@@ -55,7 +55,7 @@ def collector() -> Iterator[Collector]:
 
 def connect(collector: Collector) -> socket.socket:
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    client.connect(str(collector.socket_path))
+    client.connect(collector.settings["SOCKET"])
     return client
 
 
@@ -320,7 +320,7 @@ def test_a_target_that_talks_on_is_still_alive(shim: Any, collector: Collector) 
 def test_closing_leaves_nothing_behind() -> None:
     before = descriptors()
     collector = Collector()
-    folder = collector.socket_path.parent
+    folder = Path(collector.settings["SOCKET"]).parent
     assert folder.stat().st_mode & 0o777 == 0o700
     client = connect(collector)
     collector.close()
