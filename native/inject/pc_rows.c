@@ -4,7 +4,6 @@
 #include "inject/injector.h"
 #include "inject/pc_rows.h"
 #include "inject/row_slot.h"
-#include "inject/wakeup.h"
 
 static struct etl_row_slot slot = ETL_ROW_SLOT_OF_MIXED(ETL_PC_SAMPLES);
 
@@ -66,41 +65,36 @@ static void have_room(struct etl_pc_rows *rows, size_t entry, const char *one, c
 		etl_pc_rows_write(rows);
 }
 
+/* Behind its texts, of which it says how far before it they begin; 0: there is none. */
+static void put_entry(struct etl_pc_rows *rows, void *entry, uint32_t bytes, const char *one,
+		      uint32_t *one_back, const char *other, uint32_t *other_back)
+{
+	uint32_t one_at, other_at;
+
+	have_room(rows, bytes, one, other);
+	one_at = one ? text_at(rows, one) : 0;
+	other_at = other ? text_at(rows, other) : 0;
+	*one_back = one ? rows->used - one_at : 0;
+	*other_back = other ? rows->used - other_at : 0;
+	memcpy(rows->bytes + rows->used, entry, bytes);
+	rows->used += bytes;
+	rows->rows++;
+}
+
 void etl_pc_rows_count(struct etl_pc_rows *rows, struct etl_sass_count count, const char *function,
 		       const char *metric)
 {
-	uint32_t function_at = 0, metric_at;
-
-	have_room(rows, sizeof count, function, metric);
-	if (function)
-		function_at = text_at(rows, function);
-	metric_at = text_at(rows, metric);
 	count.bytes = sizeof count;
 	count.type = ETL_SASS_COUNT;
-	count.function = function ? rows->used - function_at : 0;
-	count.metric = rows->used - metric_at;
-	memcpy(rows->bytes + rows->used, &count, sizeof count);
-	rows->used += (uint32_t)sizeof count;
-	rows->rows++;
+	put_entry(rows, &count, sizeof count, function, &count.function, metric, &count.metric);
 }
 
 void etl_pc_rows_add(struct etl_pc_rows *rows, struct etl_pc_sample sample, const char *function,
 		     const char *reason)
 {
-	uint32_t function_at = 0, reason_at = 0;
-
-	have_room(rows, sizeof sample, function, reason);
-	if (function)
-		function_at = text_at(rows, function);
-	if (reason)
-		reason_at = text_at(rows, reason);
 	sample.bytes = sizeof sample;
 	sample.type = ETL_PC_SAMPLE;
-	sample.function = function ? rows->used - function_at : 0;
-	sample.reason = reason ? rows->used - reason_at : 0;
-	memcpy(rows->bytes + rows->used, &sample, sizeof sample);
-	rows->used += (uint32_t)sizeof sample;
-	rows->rows++;
+	put_entry(rows, &sample, sizeof sample, function, &sample.function, reason, &sample.reason);
 	rows->samples += sample.samples;
 }
 
@@ -130,8 +124,7 @@ bool etl_pc_rows_cubin(struct etl_pc_cubin cubin, const uint8_t *bytes)
 
 void etl_pc_rows_flush(void)
 {
-	if (etl_row_slot_flush(&slot))
-		etl_wakeup_send();
+	etl_row_slot_flush(&slot);
 }
 
 void etl_pc_rows_forget(void)

@@ -4,7 +4,6 @@
 #include "inject/injector.h"
 #include "inject/range_rows.h"
 #include "inject/row_slot.h"
-#include "inject/wakeup.h"
 
 static struct etl_row_slot slot = ETL_ROW_SLOT_OF_MIXED(ETL_RANGE_METRICS);
 /* One piece at a time: a small slot holds the largest. */
@@ -66,8 +65,7 @@ void etl_range_rows_add(struct etl_range_measured measured, const char *kernel,
 
 void etl_range_rows_flush(void)
 {
-	if (etl_row_slot_flush(&slot))
-		etl_wakeup_send();
+	etl_row_slot_flush(&slot);
 }
 
 void etl_range_rows_forget(void)

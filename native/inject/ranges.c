@@ -10,7 +10,6 @@
 #include "inject/ranges.h"
 #include "inject/recording.h"
 #include "inject/row_slot.h"
-#include "inject/wakeup.h"
 
 /* Held for some tens of nanoseconds; never while CUPTI or Python is called. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -335,8 +334,7 @@ void etl_ranges_resume(struct etl_open_range *aside)
 
 void etl_ranges_flush(void)
 {
-	if (etl_row_slot_flush(&events))
-		etl_wakeup_send();
+	etl_row_slot_flush(&events);
 }
 
 void etl_ranges_finish(void)

@@ -64,14 +64,15 @@ void etl_row_slot_add(struct etl_row_slot *to, const void *row, _Atomic uint64_t
 		etl_add(lost, 1);
 }
 
-bool etl_row_slot_flush(struct etl_row_slot *to)
+void etl_row_slot_flush(struct etl_row_slot *to)
 {
 	bool is_any;
 
 	pthread_mutex_lock(&to->lock);
 	is_any = hand_over(to);
 	pthread_mutex_unlock(&to->lock);
-	return is_any;
+	if (is_any)
+		etl_wakeup_send();
 }
 
 void etl_row_slot_forget(struct etl_row_slot *to)

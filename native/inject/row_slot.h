@@ -25,7 +25,7 @@ void etl_row_slot_add(struct etl_row_slot *to, const void *row, _Atomic uint64_t
 /* Copies a row of several parts, and pads it to 8 bytes; it fits a small slot.  False if there is
  * no slot. */
 bool etl_row_slot_write(struct etl_row_slot *to, const struct iovec *parts, int n);
-/* Publishes what has gathered; false if that is nothing. */
-bool etl_row_slot_flush(struct etl_row_slot *to);
+/* Publishes what has gathered. */
+void etl_row_slot_flush(struct etl_row_slot *to);
 /* What has gathered is of another capture, or of the parent of this process. */
 void etl_row_slot_forget(struct etl_row_slot *to);
