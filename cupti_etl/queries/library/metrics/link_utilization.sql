@@ -115,9 +115,7 @@ SELECT scaled.device_uuid, numbers.gpu, scaled.link, scaled.metric, bytes,
        coalesce(communication_bytes, 0) AS communication_bytes,
        greatest(bytes - coalesce(counted_bytes, 0) - coalesce(communication_bytes, 0), 0)
            AS unexplained_bytes,
-       100.0 * greatest(bytes - coalesce(counted_bytes, 0) - coalesce(communication_bytes, 0), 0)
-           / nullif(bytes, 0) AS unexplained_pct,
-       sampled_ns
+       100.0 * unexplained_bytes / nullif(bytes, 0) AS unexplained_pct, sampled_ns
 FROM scaled
 JOIN totals ON totals.device_uuid = scaled.device_uuid AND totals.metric = scaled.metric
 LEFT JOIN during ON during.device_uuid = scaled.device_uuid AND during.metric = scaled.metric

@@ -85,14 +85,9 @@ SELECT 'clock', gpu, -1, -1, -1, -1, metric, timestamp_ns,
        lead(timestamp_ns) OVER (PARTITION BY gpu, metric ORDER BY timestamp_ns), 0, NULL, metric,
        value
 FROM (
-    SELECT gpu, timestamp_ns, 'SM clock' AS metric, sm_clock_mhz AS value
+    SELECT gpu, timestamp_ns, unnest(['SM clock', 'power']) AS metric,
+           unnest([sm_clock_mhz, power_mw / 1000.0]) AS value
     FROM environment
     JOIN gpu USING (process_id, device_id)
-    WHERE sm_clock_mhz IS NOT NULL
-    UNION ALL
-    SELECT gpu, timestamp_ns, 'power', power_mw / 1000.0
-    FROM environment
-    JOIN gpu USING (process_id, device_id)
-    WHERE power_mw IS NOT NULL
 )
-WHERE timestamp_ns IS NOT NULL
+WHERE timestamp_ns IS NOT NULL AND value IS NOT NULL

@@ -104,15 +104,15 @@ outermost AS (
     JOIN repeats ON repeats.of_range_id = outermost.range_id
 ),
 back AS MATERIALIZED (
-    SELECT totals.place, coalesce(backward_ns, 0) AS backward_ns,
-           is_numbered::INTEGER AS numbered, (unclear.range_id IS NOT NULL)::INTEGER AS unclear,
-           sum(coalesce(backward_ns, 0)) OVER places AS backward_by_ns,
-           sum(is_numbered::INTEGER) OVER places AS numbered_by,
-           sum((unclear.range_id IS NOT NULL)::INTEGER) OVER places AS unclear_by
-    FROM totals
-    LEFT JOIN backward ON backward.range_id = totals.range_id
-    LEFT JOIN unclear ON unclear.range_id = totals.range_id
-    WINDOW places AS (ORDER BY totals.place ROWS UNBOUNDED PRECEDING)
+    SELECT *, sum(COLUMNS(* EXCLUDE place)) OVER places AS "\0_by"
+    FROM (
+        SELECT place, coalesce(backward_ns, 0) AS backward_ns, is_numbered::INTEGER AS numbered,
+               (unclear.range_id IS NOT NULL)::INTEGER AS unclear
+        FROM totals
+        LEFT JOIN backward ON backward.range_id = totals.range_id
+        LEFT JOIN unclear ON unclear.range_id = totals.range_id
+    )
+    WINDOW places AS (ORDER BY place ROWS UNBOUNDED PRECEDING)
 )
 SELECT totals.range_id, launches AS self_launches, gpu_ns AS self_gpu_ns, self_start_ns,
        device_id, all_launches::BIGINT AS launches, all_kernels::BIGINT AS kernels,
@@ -120,7 +120,7 @@ SELECT totals.range_id, launches AS self_launches, gpu_ns AS self_gpu_ns, self_s
        CASE WHEN last.numbered_by - back.numbered_by + coalesce(back.numbered, 0) > 0
                  AND last.unclear_by - back.unclear_by + back.unclear = 0
                  AND gpu_ns IS NOT NULL
-            THEN TRY_CAST(last.backward_by_ns - back.backward_by_ns + back.backward_ns AS BIGINT)
+            THEN TRY_CAST(last.backward_ns_by - back.backward_ns_by + back.backward_ns AS BIGINT)
             END AS backward_gpu_ns,
        TRY_CAST(totals.host_ns - api_ns - coalesce(inside.host_ns, 0) AS BIGINT) AS self_host_ns,
        totals.host_ns, outermost.of_range_id AS repeats_range_id

@@ -78,8 +78,7 @@ SELECT scored.process_id, scored.gpu, scored.step, name, source, confidence,
        any_ns - gpu_work_ns AS exposed_copy_ns, duration_ns - any_ns AS idle_ns,
        100.0 * any_ns / nullif(duration_ns, 0) AS busy_pct,
        (duration_ns - median_ns) / nullif(1.4826 * mad_ns, 0) AS score,
-       coalesce((duration_ns - median_ns) / nullif(1.4826 * mad_ns, 0) > 3.5, false)
-           AND duration_ns > 1.05 * median_ns AND NOT is_open AS is_outlier
+       coalesce(score > 3.5, false) AND duration_ns > 1.05 * median_ns AND NOT is_open AS is_outlier
 FROM scored
 JOIN parts USING (process_id, gpu, step)
 ORDER BY scored.gpu, scored.process_id, scored.step;
