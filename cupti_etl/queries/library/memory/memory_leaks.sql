@@ -45,33 +45,28 @@ sites AS (
     FROM kept
     LEFT JOIN paths ON paths.process_id = kept.process_id AND paths.range = kept.range
 ),
-sums AS (
-    SELECT process_id, memory_kind, source, api_name, range, count(*) AS allocations,
-           TRY_CAST(sum(bytes) AS BIGINT) AS bytes, min(start_ns) AS first_ns,
-           max(start_ns) AS last_ns
-    FROM sites
-    GROUP BY process_id, memory_kind, source, api_name, range
-),
 steps AS (
     SELECT process_id, end_ns, row_number() OVER (PARTITION BY process_id ORDER BY end_ns) AS place
     FROM step
     QUALIFY gpu = min(gpu) OVER (PARTITION BY process_id)
 ),
 -- What each step but the first added; the first also has what was there before.
-added AS (
-    SELECT sites.process_id, sites.memory_kind, sites.source, sites.api_name, sites.range,
-           sum(sites.bytes)::DOUBLE AS bytes
-    FROM sites
-    ASOF JOIN steps ON steps.process_id = sites.process_id AND sites.start_ns <= steps.end_ns
-    WHERE steps.place > 1
-    GROUP BY sites.process_id, sites.memory_kind, sites.source, sites.api_name, sites.range,
-             steps.place
-),
-moments AS (
-    SELECT process_id, memory_kind, source, api_name, range, sum(bytes) AS total,
-           sum(bytes * bytes) AS squares
-    FROM added
-    GROUP BY ALL
+sums AS (
+    SELECT process_id, memory_kind, source, api_name, range,
+           sum(allocations)::BIGINT AS allocations, TRY_CAST(sum(bytes) AS BIGINT) AS bytes,
+           min(first_ns) AS first_ns, max(last_ns) AS last_ns,
+           sum(bytes::DOUBLE) FILTER (WHERE place > 1) AS total,
+           sum(bytes::DOUBLE * bytes) FILTER (WHERE place > 1) AS squares
+    FROM (
+        SELECT sites.process_id, memory_kind, source, api_name, range, place,
+               count(*) AS allocations, sum(bytes) AS bytes, min(start_ns) AS first_ns,
+               max(start_ns) AS last_ns
+        FROM sites
+        ASOF LEFT JOIN steps
+            ON steps.process_id = sites.process_id AND sites.start_ns <= steps.end_ns
+        GROUP BY ALL
+    )
+    GROUP BY process_id, memory_kind, source, api_name, range
 ),
 counts AS (
     SELECT process_id, count(*) - 1 AS n FROM steps GROUP BY process_id HAVING count(*) >= 4
@@ -80,19 +75,13 @@ SELECT *, CASE WHEN growth_bytes_per_step IS NULL THEN 'cannot tell'
                WHEN growth_bytes_per_step > growth_error THEN 'grows'
                ELSE 'does not grow' END AS verdict
 FROM (
-    SELECT sums.*, coalesce(total, 0) / n AS growth_bytes_per_step,
+    SELECT sums.* EXCLUDE (total, squares), coalesce(total, 0) / n AS growth_bytes_per_step,
            -- Student's t at 97.5 %, as its series in 1 / freedom says it: within 4 % from 2 on.
            sqrt(greatest(coalesce(squares - total * total / n, 0), 0) / (n - 1) / n)
                * (1.96 + 2.3724 / (n - 1) + 2.8224 / pow(n - 1, 2) + 2.5556 / pow(n - 1, 3))
                AS growth_error
     FROM sums
     LEFT JOIN counts ON counts.process_id = sums.process_id
-    LEFT JOIN moments
-        ON moments.process_id = sums.process_id
-        AND moments.memory_kind IS NOT DISTINCT FROM sums.memory_kind
-        AND moments.source IS NOT DISTINCT FROM sums.source
-        AND moments.api_name IS NOT DISTINCT FROM sums.api_name
-        AND moments.range IS NOT DISTINCT FROM sums.range
 )
 ORDER BY bytes DESC, process_id, memory_kind, source, api_name, range;
 
