@@ -173,13 +173,9 @@ static int have_segment(struct etl_error *error)
 	return 0;
 }
 
-static int start(bool is_late, struct etl_error *error)
+/* What is left of a session before, or of the parent's. */
+static void forget(void)
 {
-	struct etl_map *map = &etl_injector.map;
-	struct etl_error no_cupti;
-	struct etl_segment *segment;
-	int code, cupti;
-
 	etl_hello_forget();
 	etl_range_forget();
 	etl_ranges_forget();
@@ -192,21 +188,13 @@ static int start(bool is_late, struct etl_error *error)
 	etl_range_metrics_forget();
 	etl_sass_metrics_forget();
 	etl_takeover_probe_forget();
-	etl_injector.pid = getpid();
-	etl_injector.wakeup = etl_wakeup_map();
-	code = have_segment(error);
-	if (code < 0) {
-		(void)etl_hello(-1, error->message);
-		return code;
-	}
-	segment = map->segment;
-	etl_describe_process(segment);
-	cupti = etl_session_load_cupti(&no_cupti);
-	if (cupti == 0) {
-		segment->cupti_version = etl_injector.cupti.version;
-		snprintf(segment->cupti_path, sizeof segment->cupti_path, "%s",
-			 etl_injector.cupti.path);
-	}
+}
+
+/* Gives the collector the segment; 0, or -errno where it is gone. */
+static int introduce(struct etl_error *error)
+{
+	int code;
+
 	/* Without it the collector takes the end of the socket for our end. */
 	etl_lock_image(etl_injector.memfd);
 	code = etl_hello(etl_injector.memfd, NULL);
@@ -215,32 +203,68 @@ static int start(bool is_late, struct etl_error *error)
 		etl_unlock_image();
 		etl_close_kept(etl_injector.memfd);
 		etl_injector.memfd = -1;
-		etl_segment_unmap(map);
+		etl_segment_unmap(&etl_injector.map);
 		return etl_fail(error, -code, "the collector cannot be reached: %s",
 				strerror(-code));
 	}
 	etl_wakeup_send();
 	pthread_once(&hooks_once, add_hooks);
-	if (cupti < 0) {
-		*error = no_cupti;
-		return give_up(segment, cupti, no_cupti.message);
-	}
+	return 0;
+}
+
+/* Records and flushes from here on; 0 or -errno. */
+static int begin_recording(bool is_late, struct etl_error *error)
+{
+	int code;
+
 	etl_injector.flush_ms = (int)etl_env_number(ETL_ENV_FLUSH_MS, 100, 1, 60000);
 	etl_store(&etl_injector.active, true);
 	if (is_late)
 		etl_facts_gather();
 	code = start_recording(is_late, error);
 	if (code < 0)
-		return give_up(segment, code, error->message);
+		return code;
 	etl_nvtx_release();
-	note_size(segment);
+	note_size(etl_injector.map.segment);
 	code = etl_timer_start();
 	if (code < 0) {
 		etl_recording_undo();
 		etl_callbacks_leave();
-		etl_fail(error, -code, "no thread could be started for flushing CUPTI");
-		return give_up(segment, code, error->message);
+		return etl_fail(error, -code, "no thread could be started for flushing CUPTI");
 	}
+	return 0;
+}
+
+static int start(bool is_late, struct etl_error *error)
+{
+	struct etl_error no_cupti;
+	struct etl_segment *segment;
+	int code, cupti;
+
+	forget();
+	etl_injector.pid = getpid();
+	etl_injector.wakeup = etl_wakeup_map();
+	code = have_segment(error);
+	if (code < 0) {
+		(void)etl_hello(-1, error->message);
+		return code;
+	}
+	segment = etl_injector.map.segment;
+	etl_describe_process(segment);
+	cupti = etl_session_load_cupti(&no_cupti);
+	if (cupti == 0) {
+		segment->cupti_version = etl_injector.cupti.version;
+		snprintf(segment->cupti_path, sizeof segment->cupti_path, "%s",
+			 etl_injector.cupti.path);
+	}
+	code = introduce(error);
+	if (code < 0)
+		return code;
+	if (cupti < 0)
+		*error = no_cupti;
+	code = cupti < 0 ? cupti : begin_recording(is_late, error);
+	if (code < 0)
+		return give_up(segment, code, error->message);
 	etl_store(&segment->state, ETL_TRACING);
 	etl_wakeup_send();
 	etl_torch_begin();
