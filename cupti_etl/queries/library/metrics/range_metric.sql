@@ -24,6 +24,29 @@
 --   sum DOUBLE: Sum over the kernels; NULL unless the metric is a count.
 --   max DOUBLE: The largest value of a kernel.
 --   mean DOUBLE: The mean; NULL if none is measured.
+WITH own AS (
+    SELECT innermost.range_id, kernels.*
+    FROM (
+        FROM launch_to_gpu
+        WHERE kind = 'kernel' AND start_ns IS NOT NULL AND end_ns IS NOT NULL
+    ) AS kernels
+    ASOF JOIN _range_served AS innermost
+        ON innermost.process_id = kernels.process_id
+        AND innermost.thread_id = kernels.thread_id
+        AND innermost.at_ns <= kernels.api_start_ns
+    WHERE innermost.range_id IS NOT NULL
+),
+-- A kernel is in the range that asked for it, by itself or by a range inside it.
+work AS (
+    SELECT around.around_id AS range_id,
+           coalesce(gpu.gpu, -1 - TRY_CAST((hash(own.process_id, own.device_id) >> 33) AS BIGINT))
+               AS gpu,
+           own.process_id, own.correlation_id, own.start_ns,
+           greatest(own.start_ns, own.end_ns) AS end_ns
+    FROM own
+    JOIN _range_around AS around ON around.range_id = own.range_id
+    LEFT JOIN gpu ON gpu.process_id = own.process_id AND gpu.device_id = own.device_id
+)
 SELECT path, work.process_id, work.gpu, _pm_column.metric, any_value(_pm_column.unit) AS unit,
        count(DISTINCT work.range_id) AS ranges, count(*) AS kernels,
        count(sampled[place]) AS measured,
@@ -32,7 +55,7 @@ SELECT path, work.process_id, work.gpu, _pm_column.metric, any_value(_pm_column.
        CASE WHEN any_value(aggregation) = 'sum' THEN avg(sampled[place])
             ELSE sum(sampled[place] * covered_ns)
                  / sum(covered_ns) FILTER (WHERE sampled[place] IS NOT NULL) END AS mean
-FROM (SELECT * FROM _range_activity WHERE kind = 'kernel') AS work
+FROM work
 JOIN _alike_path ON _alike_path.range_id = work.range_id
 JOIN _activity_sampled AS runs USING (process_id, correlation_id, start_ns, end_ns)
 CROSS JOIN _pm_column
