@@ -13,9 +13,8 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +60,13 @@ for (table,) in con.execute("SELECT name FROM sqlite_master WHERE type = 'table'
 print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
+# A name, the Python that runs a program, the program, and on how many cores.
+_Try = tuple[str, str, str, int]
+_OURS_TRIES: list[_Try] = [
+    ("ours_1_core", sys.executable, _OURS, 1),
+    ("ours_2_cores", sys.executable, _OURS, 2),
+]
+
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--events", type=int, default=300_000, help="of the JSON trace")
@@ -88,18 +94,8 @@ def write_kineto(path: Path, events: int) -> None:
                 _event("cuda_runtime", "cudaLaunchKernel", ts + 2, 4.5, call),
                 _event("kernel", _NAMES[i % 200], ts + 8, 9.125, kernel),
             ]
-            for phase in "sf":
-                group.append(
-                    {
-                        "ph": phase,
-                        "id": corr,
-                        "pid": 9,
-                        "tid": 9,
-                        "ts": ts,
-                        "cat": "ac2g",
-                        "name": "ac2g",
-                    }
-                )
+            arrow = {"id": corr, "pid": 9, "tid": 9, "ts": ts, "cat": "ac2g", "name": "ac2g"}
+            group += [{"ph": phase, **arrow} for phase in "sf"]
             file.write((",\n" if i else "") + ",\n".join(map(json.dumps, group)))
         file.write("\n]}")
 
@@ -178,9 +174,14 @@ def _run(python: str, code: str, file: Path, cores: int) -> tuple[float, float]:
     return float(seconds), int(peak) / 1024
 
 
-def _rate(work: Callable[[], tuple[float, float]], number: int, rounds: int) -> tuple[float, float]:
-    runs = [work() for _ in range(rounds)]
-    return number / median([seconds for seconds, _ in runs]), max(peak for _, peak in runs)
+def _tried(
+    file: Path, number: int, rounds: int, others: Iterable[_Try]
+) -> Iterator[tuple[str, float, float]]:
+    """Of ours, and of others: events or rows a second, and MB at the peak."""
+    for name, python, code, cores in [*_OURS_TRIES, *others]:
+        runs = [_run(python, code, file, cores) for _ in range(rounds)]
+        seconds, peaks = zip(*runs, strict=True)
+        yield name, rounded(number / median(seconds)), rounded(max(peaks))
 
 
 def _events(path: Path) -> int:
@@ -206,16 +207,10 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
         number = _events(trace)
         figures["kineto_events"] = number
         figures["kineto_mb"] = rounded(trace.stat().st_size / 1e6)
-        tries = [
-            ("ours_1_core", sys.executable, _OURS, 1),
-            ("ours_2_cores", sys.executable, _OURS, 2),
-        ]
-        if peer:
-            tries += [("hta_1_core", peer, _HTA, 1), ("orjson_1_core", peer, _ORJSON, 1)]
-        for name, python, code, cores in tries:
-            rate, peak = _rate(partial(_run, python, code, trace, cores), number, rounds)
-            figures[f"kineto_{name}_events_per_s"] = rounded(rate)
-            figures[f"kineto_{name}_peak_mb"] = rounded(peak)
+        others = [("hta_1_core", peer, _HTA, 1), ("orjson_1_core", peer, _ORJSON, 1)]
+        for name, rate, peak in _tried(trace, number, rounds, others if peer else []):
+            figures[f"kineto_{name}_events_per_s"] = rate
+            figures[f"kineto_{name}_peak_mb"] = peak
         if peer:
             ours, hta = (figures[f"kineto_{who}_1_core_events_per_s"] for who in ("ours", "hta"))
             figures["kineto_ours_over_hta"] = rounded(ours / hta)
@@ -224,13 +219,8 @@ def run(arguments: argparse.Namespace) -> dict[str, Any]:
             write_nsys(export, arguments.rows)
         number = _rows(export)
         figures["nsys_rows"] = number
-        tries = [
-            ("ours_1_core", sys.executable, _OURS, 1),
-            ("ours_2_cores", sys.executable, _OURS, 2),
-            ("sqlite3_to_arrow_1_core", sys.executable, _SQLITE, 1),
-        ]
-        for name, python, code, cores in tries:
-            rate, peak = _rate(partial(_run, python, code, export, cores), number, rounds)
-            figures[f"nsys_{name}_rows_per_s"] = rounded(rate)
-            figures[f"nsys_{name}_peak_mb"] = rounded(peak)
+        others = [("sqlite3_to_arrow_1_core", sys.executable, _SQLITE, 1)]
+        for name, rate, peak in _tried(export, number, rounds, others):
+            figures[f"nsys_{name}_rows_per_s"] = rate
+            figures[f"nsys_{name}_peak_mb"] = peak
     return figures
