@@ -61,17 +61,14 @@ totals AS (
              OR gpu IN (SELECT gpu FROM _gap_cause WHERE unknown_ns = 0))
 ),
 classes AS (
-    SELECT gpu, span_ns, 1 AS place, 'host' AS class, host_ns AS total_ns, 0 AS slack_ns FROM totals
-    UNION ALL
-    SELECT gpu, span_ns, 2, 'compute', compute_ns - hm, hm FROM totals
-    UNION ALL
-    SELECT gpu, span_ns, 3, 'communication', exposed_communication_ns - (hmc - hm), hmc - hm
-    FROM totals
-    UNION ALL
-    SELECT gpu, span_ns, 4, 'copy', exposed_copy_ns - (ha - hmc), ha - hmc FROM totals
-    UNION ALL
-    SELECT gpu, span_ns, 5, 'idle',
-           span_ns - host_ns - (compute_ns + exposed_communication_ns + exposed_copy_ns - ha), 0
+    SELECT gpu, span_ns, unnest(range(5)) AS place,
+           unnest(['host', 'compute', 'communication', 'copy', 'idle']) AS class,
+           unnest([host_ns, compute_ns - hm, exposed_communication_ns - (hmc - hm),
+                   exposed_copy_ns - (ha - hmc),
+                   span_ns - host_ns
+                       - (compute_ns + exposed_communication_ns + exposed_copy_ns - ha)])
+               AS total_ns,
+           unnest([0, hm, hmc - hm, ha - hmc, 0]) AS slack_ns
     FROM totals
 )
 SELECT gpu, class, TRY_CAST(total_ns AS BIGINT) AS total_ns,
