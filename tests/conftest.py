@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import leftovers
+from support import in_memory, leftovers
 from support.fake_build import CACHE
 from support.fakes import Fakes
 
@@ -32,6 +32,8 @@ os.environ["PYTHONPYCACHEPREFIX"] = str(CACHE / "bytecode")
 if sys.dont_write_bytecode:
     sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPREFIX"]
 leftovers.mark()
+if _home := in_memory.home():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", _home)
 
 
 @pytest.fixture(scope="module", autouse=True)

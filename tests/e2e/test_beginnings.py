@@ -137,8 +137,9 @@ if os.fork() == 0:
 
 
 @pytest.mark.slow
-def test_small_shared_memory(capturer: Capturer) -> None:
+def test_small_shared_memory(capturer: Capturer, base: Path) -> None:
     """A container's /dev/shm of 64 MB, or of 1: it plays no part."""
+    capturer = Capturer(capturer.fakes, base)  # whose files are not there
     command = shlex.join(script("cuda(); launch(60000)"))
     mount = "mount -t tmpfs -o size=1m tmpfs /dev/shm"
     prefix = unshare("--mount")
