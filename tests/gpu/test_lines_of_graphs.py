@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.trace import write_trace
+from support.trace import write_tables
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +47,7 @@ TABLES: dict[str, str] = {
 def test_stacks_that_were_logged(tmp_path: Path) -> None:
     from graphs import compare
 
-    case = compare(write_trace(tmp_path / "run", **TABLES), {"stacks": [STACK]})
+    case = compare(write_tables(tmp_path / "run", **TABLES), {"stacks": [STACK]})
     assert case["wrong"] == []
     assert (case["kernels"], case["with_line_pct"], case["stacks"]) == (3, 100, 1)
     assert case["gpu_ns"] == case["gpu_ns_by_line"] == case["graph_gpu_ns"] == 90
@@ -67,7 +67,7 @@ def test_what_is_wrong_is_seen(
     from graphs import compare
 
     tables = {name: text for name, text in (TABLES | change).items() if text}
-    assert wrong in compare(write_trace(tmp_path / "run", **tables), {"stacks": log})["wrong"]
+    assert wrong in compare(write_tables(tmp_path / "run", **tables), {"stacks": log})["wrong"]
 
 
 def test_lines_after_an_update(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_lines_after_an_update(tmp_path: Path) -> None:
         1          71       0     update   /app/run.py 9    1
         1          72       0     update   /app/run.py 10   1
     """
-    folder = write_trace(tmp_path / "run", **TABLES | {"python_stack": stacks})
+    folder = write_tables(tmp_path / "run", **TABLES | {"python_stack": stacks})
     assert updated(folder, {"lines": [9, 10], "status": 0})["wrong_lines"] == []
     assert updated(folder, {"lines": [9, 11], "status": 0})["wrong_lines"] == [
         "lines of the replays [9, 10, 10], not [9, 11, 11]"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.trace import write_trace
+from support.trace import write_tables
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +60,7 @@ size_bytes peer thread_id call_start_ns start_ns end_ns launch_start_ns launch_e
 def test_events_as_they_were_logged(tmp_path: Path) -> None:
     from nccl_one import compare
 
-    case = compare(write_trace(tmp_path / "run", **TABLES), LOG)
+    case = compare(write_tables(tmp_path / "run", **TABLES), LOG)
     assert case["wrong"] == []
     assert (case["asked"], case["groups"], case["kernels"], case["interface"]) == (6, 2, 2, 5)
 
@@ -79,14 +79,14 @@ def test_what_is_wrong_is_seen(tmp_path: Path, table: str, old: str, new: str, w
     from nccl_one import compare
 
     tables = TABLES | {table: TABLES[table].replace(old, new)}
-    assert wrong in "\n".join(compare(write_trace(tmp_path / "run", **tables), LOG)["wrong"])
+    assert wrong in "\n".join(compare(write_tables(tmp_path / "run", **tables), LOG)["wrong"])
 
 
 def test_losses_are_wrong(tmp_path: Path) -> None:
     from nccl_one import compare
 
     loss = {"loss": "process_id cause detail\n 1 ring_full full"}
-    case = compare(write_trace(tmp_path / "run", **TABLES, **loss), copy.deepcopy(LOG))
+    case = compare(write_tables(tmp_path / "run", **TABLES, **loss), copy.deepcopy(LOG))
     assert case["wrong"] == ["losses: ['full']"]
 
 
@@ -124,7 +124,7 @@ def late(delay_us: int, *skews_us: float) -> list[dict[str, Any]]:
 def test_two_ranks_as_they_were_logged(tmp_path: Path) -> None:
     from nccl_checks import asked_and_told, delays
 
-    folder = write_trace(tmp_path / "run", **TWO_RANKS)
+    folder = write_tables(tmp_path / "run", **TWO_RANKS)
     case = asked_and_told(folder, [{"asked": [["AllReduce", 400, 1]]}] * 2)
     assert (case["wrong"], case["matches"], case["more"]) == ([], {"nccl": 2}, [])
     case = delays(folder, late(250, 249))
@@ -150,7 +150,7 @@ def test_what_is_wrong_of_two_ranks_is_seen(
     from nccl_checks import asked_and_told
 
     tables = TWO_RANKS | {table: TWO_RANKS[table].replace(old, new)}
-    folder = write_trace(tmp_path / "run", **tables)
+    folder = write_tables(tmp_path / "run", **tables)
     case = asked_and_told(folder, [{"asked": [["AllReduce", 400, asked]], "alone": []}] * 2)
     assert wrong in "\n".join(case["wrong"])
 
@@ -158,7 +158,7 @@ def test_what_is_wrong_of_two_ranks_is_seen(
 def test_operations_of_a_rank_alone_are_seen(tmp_path: Path) -> None:
     from nccl_checks import asked_and_told
 
-    folder = write_trace(tmp_path / "run", **TWO_RANKS)
+    folder = write_tables(tmp_path / "run", **TWO_RANKS)
     case = asked_and_told(folder, [{"asked": [], "alone": [400]}, {"asked": []}])
     assert case["wrong"][0].startswith("rank 0: operations in a group of one rank")
     assert case["more"] == [[0, "AllReduce", 400, 1], [1, "AllReduce", 400, 1]]
@@ -168,7 +168,7 @@ def test_channels_beyond_their_kernels(tmp_path: Path) -> None:
     from nccl_checks import channels
 
     logs = [{"asked": [["AllReduce", 400, 1]]}] * 2
-    case = channels(write_trace(tmp_path / "none", **TWO_RANKS), logs)
+    case = channels(write_tables(tmp_path / "none", **TWO_RANKS), logs)
     assert any("of 2 collectives, channels" in each for each in case["wrong"])
     told = """
         process_id event_id parent_id group_id kind communicator rank ranks sequence function \
@@ -179,7 +179,7 @@ size_bytes thread_id launch_start_ns launch_end_ns channel gpu_start gpu_end
         2 15 14 -  channel    77 1 2 - -         -   6 -      -      0 20 %d
     """
     for end, untimed in ((10000, 0), (60020, 1)):
-        folder = write_trace(tmp_path / str(end), **TWO_RANKS | {"nccl_event": told % end})
+        folder = write_tables(tmp_path / str(end), **TWO_RANKS | {"nccl_event": told % end})
         case = channels(folder, logs)
         assert (case["channels"]["untimed"], len(case["wrong"])) == (untimed, untimed)
 
@@ -196,7 +196,7 @@ size_bytes thread_id launch_start_ns launch_end_ns channel gpu_start gpu_end
 def test_a_delay_that_is_not_found_again(tmp_path: Path, logs: Any, wrong: str) -> None:
     from nccl_checks import delays
 
-    folder = write_trace(tmp_path / "run", **TWO_RANKS)
+    folder = write_tables(tmp_path / "run", **TWO_RANKS)
     assert wrong in "\n".join(delays(folder, logs)["wrong"])
 
 
@@ -215,12 +215,12 @@ def test_transfer_that_a_delay_changes(tmp_path: Path) -> None:
     }
     none = {"bytes": 404, "delay_us": 0, "called_ns": [1000]}
     logs = [{"late": [none, *log["late"]]} for log in late(250, 250)]
-    folder = write_trace(tmp_path / "run", **tables)
+    folder = write_tables(tmp_path / "run", **tables)
     case = delays(folder, logs)
     assert [found["transfer_us"] for found in case["delays"]] == [10, 10.03]
     assert not any("transfer" in each for each in case["wrong"])
     slow = tables["kernel"].replace("261090", "281090")
-    case = delays(write_trace(tmp_path / "slow", **tables | {"kernel": slow}), logs)
+    case = delays(write_tables(tmp_path / "slow", **tables | {"kernel": slow}), logs)
     assert "delay 250 us: transfer takes 30.03 us" in case["wrong"]
 
 
@@ -266,7 +266,7 @@ def test_waits_for_sends(
         f"\n{place + 1} 0 1 {begin} 5010000 ncclDevKernel_SendRecv"
         for place, begin in enumerate(begins)
     )
-    case = sends(write_trace(tmp_path / "run", **SENDS, kernel=kernel), [{"sends": [ms]}])
+    case = sends(write_tables(tmp_path / "run", **SENDS, kernel=kernel), [{"sends": [ms]}])
     assert case["wrong"] == wrong
 
 
@@ -296,7 +296,7 @@ GRAPH = {
 def test_operations_in_graphs(tmp_path: Path, graph: list[int], wrong: str | None) -> None:
     from nccl_checks import graphs
 
-    case = graphs(write_trace(tmp_path / "run", **GRAPH), [{"graph": graph}])
+    case = graphs(write_tables(tmp_path / "run", **GRAPH), [{"graph": graph}])
     assert wrong in case["wrong"][0] if wrong else case["wrong"] == []
 
 
@@ -304,7 +304,7 @@ def test_operations_in_graphs(tmp_path: Path, graph: list[int], wrong: str | Non
 def test_bandwidths_that_differ(tmp_path: Path, median_ms: float, is_wrong: bool) -> None:
     from nccl_checks import bandwidth
 
-    folder = write_trace(tmp_path / "run", **TWO_RANKS)
+    folder = write_tables(tmp_path / "run", **TWO_RANKS)
     case = bandwidth(folder, [{"large": [400, [9.0, median_ms, median_ms]]}] * 2)
     assert any("bus bandwidths differ" in each for each in case["wrong"]) == is_wrong
     assert case["bandwidth"]["row"]["bus_gbps"] == pytest.approx(400 / 10030)
@@ -323,7 +323,7 @@ def test_collectives_of_a_model(tmp_path: Path, asked: Any, profiled: Any, who: 
     from nccl_checks import model
 
     events = TWO_RANKS["nccl_event"].replace("AllReduce 400", "AllReduce 8000")
-    folder = write_trace(tmp_path / "run", **TWO_RANKS | {"nccl_event": events})
+    folder = write_tables(tmp_path / "run", **TWO_RANKS | {"nccl_event": events})
     case = model(folder, [{"asked": asked}] * 2, [{"asked": profiled}] * 2)
     assert len(case["wrong"]) == (2 if who else 0)
     assert all(f"{who} and NCCL differ" in each for each in case["wrong"])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.trace import words
+from support.trace import ONE_THREAD, words
 
 import cupti_etl
 from cupti_etl.api import Trace
@@ -31,7 +31,7 @@ def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Import
 
         def make(*files: Path, jobs: int = 2) -> Trace:
             import_traces(files, tmp_path / "trace", jobs)
-            return stack.enter_context(cupti_etl.open(tmp_path / "trace"))
+            return stack.enter_context(cupti_etl.open(tmp_path / "trace", settings=ONE_THREAD))
 
         yield make
 

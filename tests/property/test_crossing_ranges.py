@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support.trace import by_sql, write_trace
+from support.trace import by_sql, write_tables
 
 import cupti_etl
 from cupti_etl.api import Trace
@@ -130,7 +130,7 @@ def _written(folder: Path, ranges: list[Range], launches: list[Launch]) -> Path:
     ]
     calls = [f"{PROCESS} {c.thread} {c.number} runtime {c.start} {c.start}" for c in launches]
     kernels = [f"{PROCESS} 0 {c.number} 9000 {9000 + c.length} k" for c in launches]
-    return write_trace(
+    return write_tables(
         folder,
         marker="\n".join(["process_id thread_id marker_id event timestamp_ns name", *markers]),
         api_call="\n".join(["process_id thread_id correlation_id domain start_ns end_ns", *calls]),

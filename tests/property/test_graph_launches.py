@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from support.trace import write_trace
+from support.trace import write_tables
 
 import cupti_etl
 
@@ -60,7 +60,7 @@ def made_up(luck: random.Random) -> tuple[dict[int, Call], list[Work]]:
 def write(folder: Path, calls: dict[int, Call], works: list[Work]) -> Path:
     kernels = "\n".join(f"1 0 1 {w.stream} {w.correlation} {w.start} {w.end} k" for w in works)
     rows = "\n".join(f"1 {at} runtime {c.name} {c.start} {c.end}" for at, c in calls.items())
-    return write_trace(
+    return write_tables(
         folder,
         kernel="process_id device_id context_id stream_id correlation_id start_ns end_ns name\n"
         + kernels,

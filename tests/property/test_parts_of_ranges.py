@@ -9,7 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from support.trace import write_trace
+from support.trace import write_tables
 
 import cupti_etl
 from cupti_etl.api import Trace
@@ -76,7 +76,7 @@ def sums(path: Path, choice: Choice, below: Trace | None = None) -> tuple[list[s
 @pytest.mark.parametrize("seed", range(12))
 def test_sums_of_a_part_are_what_adding_up_gives(tmp_path: Path, seed: int) -> None:
     luck = random.Random(seed)
-    path = write_trace(tmp_path / "run", **made_up(luck))
+    path = write_tables(tmp_path / "run", **made_up(luck))
     gpu = Gpu(0, 1, 0, "GPU-10", "H200", None)
     with ExitStack() as stack:
 
@@ -95,7 +95,7 @@ def test_sums_of_a_part_are_what_adding_up_gives(tmp_path: Path, seed: int) -> N
 
 
 def test_all_of_a_trace_has_the_sums_of_the_trace(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "run", **made_up(random.Random(1)))
+    path = write_tables(tmp_path / "run", **made_up(random.Random(1)))
     with cupti_etl.open(path) as trace:
         whole = sorted(map(repr, trace.sql("FROM range_gpu")))
     assert whole
@@ -103,7 +103,7 @@ def test_all_of_a_trace_has_the_sums_of_the_trace(tmp_path: Path) -> None:
 
 
 def test_what_takes_no_time_at_the_end_of_a_part_is_not_in_it(tmp_path: Path) -> None:
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         marker="""
             process_id thread_id marker_id event timestamp_ns name

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support.trace import by_sql, write_trace
+from support.trace import by_sql, write_tables
 
 import cupti_etl
 
@@ -187,7 +187,7 @@ def test_who_waits_for_whom_is_what_the_rule_says(tmp_path: Path, seed: int) -> 
         for number, call in enumerate(called):
             calls.append(f"{process} {call.thread} {number} runtime {call.start} {call.end}")
             kernels.append(f"{process} 0 {number} 5000 5001 k")
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         marker="\n".join(["process_id thread_id marker_id event timestamp_ns name", *markers]),
         api_call="\n".join(["process_id thread_id correlation_id domain start_ns end_ns", *calls]),

@@ -10,14 +10,10 @@ from pathlib import Path
 
 import pytest
 from support.opened_once import Opened, opened_once
-from support.trace import write_trace
+from support.trace import ONE_THREAD, write_tables
 
 import cupti_etl
 from cupti_etl.api import Trace
-
-# As commands ask so small a trace.  What Python opens has all processors, which would wait for one
-# another, and tests run beside each other.
-ONE_THREAD = {"threads": "1"}
 
 
 @pytest.fixture
@@ -27,7 +23,7 @@ def trace(tmp_path: Path) -> Iterator[Callable[..., Trace]]:
     with ExitStack() as stack:
 
         def make(**tables: str) -> Trace:
-            path = write_trace(next(folders), **tables)
+            path = write_tables(next(folders), **tables)
             return stack.enter_context(cupti_etl.open(path, settings=ONE_THREAD))
 
         yield make

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.trace import MakeTrace, write_trace
+from support.trace import ONE_THREAD, MakeTrace, write_trace
 
 import cupti_etl
 from cupti_etl.analysis.notes import losses, notes, why_empty
@@ -224,7 +224,7 @@ def lacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str]
         def opened(table: str) -> Trace:
             rows = {name: rows for name, rows in FULL.items() if table not in (name, "all")}
             folder = write_trace(tmp_path_factory.mktemp("lacking") / "run", **rows)
-            return stack.enter_context(cupti_etl.open(folder))
+            return stack.enter_context(cupti_etl.open(folder, settings=ONE_THREAD))
 
         yield opened
 

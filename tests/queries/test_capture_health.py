@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.trace import MakeTrace, add_part, assert_rows, write_trace
+from support.trace import MakeTrace, add_part, assert_rows, write_tables
 
 import cupti_etl
 from cupti_etl.schema.kinds import KINDS
@@ -231,7 +231,7 @@ def test_while_a_capture_runs_the_verdict_is_not_final(trace: MakeTrace) -> None
 
 
 def test_rows_of_a_table_that_comes_later_are_counted(tmp_path: Path) -> None:
-    run = write_trace(tmp_path / "run", **WHOLE)
+    run = write_tables(tmp_path / "run", **WHOLE)
     shutil.rmtree(run / "kernel")
     lost = "SELECT cause, records FROM _loss_cause"
     with cupti_etl.open(run) as opened:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.trace import write_trace
+from support.trace import write_tables
 from test_abstaining import FULL
 
 import cupti_etl
@@ -34,7 +34,7 @@ def run(folder: Path, seed: int, **kernels: tuple[int, float]) -> Path:
     header = (
         "process_id device_id start_ns end_ns name grid_x grid_y grid_z block_x block_y block_z"
     )
-    return write_trace(folder, kernel=f"{header}\n" + "\n".join(rows))
+    return write_tables(folder, kernel=f"{header}\n" + "\n".join(rows))
 
 
 Compared = tuple[str, dict[str, dict[str, object]]]
@@ -97,7 +97,7 @@ def test_more_calls_and_other_shapes_are_no_change_of_duration(tmp_path: Path) -
 def test_kernels_without_a_name_count_and_are_not_compared(tmp_path: Path) -> None:
     def nameless(folder: Path, length: int) -> Path:
         rows = "\n".join(f"{1000 * n} {1000 * n + length} -" for n in range(6))
-        return write_trace(folder, kernel="start_ns end_ns name\n" + rows)
+        return write_tables(folder, kernel="start_ns end_ns name\n" + rows)
 
     base, other = nameless(tmp_path / "a", 10), nameless(tmp_path / "b", 20)
     with cupti_etl.open(base) as before, cupti_etl.open(other) as after:
@@ -144,8 +144,8 @@ def test_the_same_part_of_both_runs_is_compared(tmp_path: Path) -> None:
         + "\n".join(calls),
     }
     marker = "process_id thread_id marker_id event timestamp_ns name\n" + "\n".join(marks)
-    bare = write_trace(tmp_path / "bare", **tables)
-    named = write_trace(tmp_path / "named", **tables, marker=marker)
+    bare = write_tables(tmp_path / "bare", **tables)
+    named = write_tables(tmp_path / "named", **tables, marker=marker)
     for before, counts, said in ((bare, ",6,6,", ""), (named, ",4,4,", "steps 1-4 of 0-5")):
         done = CliRunner().invoke(cli, ["diff", str(before), str(named), "--format", "csv"])
         assert done.exit_code == 0, done.output
@@ -175,9 +175,9 @@ def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
     kernels = "process_id device_id correlation_id start_ns end_ns name\n" + "\n".join(
         f"1 0 {s} {s * 1000 + 2} {s * 1000 + 9} k" for s in range(3)
     )
-    path = write_trace(tmp_path / "c", kernel=kernels, api_call=calls, marker=few)
+    path = write_tables(tmp_path / "c", kernel=kernels, api_call=calls, marker=few)
     slower = kernels.replace("9 k", "8 k")
-    path_2 = write_trace(tmp_path / "d", kernel=slower, api_call=calls, marker=few)
+    path_2 = write_tables(tmp_path / "d", kernel=slower, api_call=calls, marker=few)
     with cupti_etl.open(path) as before, cupti_etl.open(path_2) as after:
         assert diff_as_given(before, after).why.startswith("fewer than 5 steps in a run;")
     with cupti_etl.open(path) as before, cupti_etl.open(base) as after:
@@ -185,7 +185,7 @@ def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
 
 
 def test_nothing_can_be_told_of_an_empty_run(tmp_path: Path) -> None:
-    base, empty = run(tmp_path / "a", 1, k=(100, 1000)), write_trace(tmp_path / "b")
+    base, empty = run(tmp_path / "a", 1, k=(100, 1000)), write_tables(tmp_path / "b")
     with cupti_etl.open(base) as some, cupti_etl.open(empty) as none:
         for sides in ((some, none), (none, some), (none, none)):
             assert compare_opened(*sides)[0] == "cannot tell"
@@ -196,9 +196,9 @@ def test_nothing_can_be_told_of_kernels_without_a_length(tmp_path: Path) -> None
     header = (
         "process_id device_id start_ns end_ns name grid_x grid_y grid_z block_x block_y block_z"
     )
-    zero = write_trace(tmp_path / "a", kernel=f"{header}\n1 0 5 5 k 1 1 1 32 1 1")
-    untimed = write_trace(tmp_path / "b", kernel=f"{header}\n1 0 - - k 1 1 1 32 1 1")
-    some = write_trace(tmp_path / "c", kernel=f"{header}\n1 0 5 9 k 1 1 1 32 1 1")
+    zero = write_tables(tmp_path / "a", kernel=f"{header}\n1 0 5 5 k 1 1 1 32 1 1")
+    untimed = write_tables(tmp_path / "b", kernel=f"{header}\n1 0 - - k 1 1 1 32 1 1")
+    some = write_tables(tmp_path / "c", kernel=f"{header}\n1 0 5 9 k 1 1 1 32 1 1")
     for base, other, why in (
         (zero, some, "the kernels of the run before took no time"),
         (untimed, some, "the run before has no finished kernels"),
@@ -231,7 +231,7 @@ class Page(HTMLParser):
 
 @pytest.mark.usefixtures("opened_by_commands")
 def test_the_report_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run<1>", **FULL, loss="process_id cause records\n 1 ring_full 12"
     )
     done = CliRunner().invoke(cli, ["report", str(path)])
@@ -253,7 +253,7 @@ def test_the_report_says_what_is_there_and_what_is_not(tmp_path: Path) -> None:
 
 
 def test_kernels_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         kernel="process_id device_id start_ns end_ns name\n1 0 0 40 m\n1 0 40 70 n\n1 0 70 90 o",
         kernel_name="""
@@ -274,7 +274,7 @@ def test_kernels_of_one_name_are_told_apart(tmp_path: Path) -> None:
 
 def test_causes_of_idle_time_are_parts_of_it(tmp_path: Path) -> None:
     # 100 ns of idle time, of which 40 outside CUDA, 30 launching and 30 queued.
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         kernel="""
             process_id device_id start_ns end_ns name correlation_id
@@ -300,7 +300,7 @@ def test_causes_of_idle_time_are_parts_of_it(tmp_path: Path) -> None:
 def test_a_saving_is_no_longer_than_the_gpu_was_idle(tmp_path: Path) -> None:
     # item(): the host waits 1000 ns for the kernel before it, of which the GPU is idle for 20;
     # and a load contains the compilation that it causes.
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         # A few more on another stream: what fewer than 20 are loaded for is start-up.
         kernel="process_id device_id start_ns end_ns name correlation_id\n1 0 0 980 a 1\n"
@@ -324,7 +324,7 @@ def test_a_saving_is_no_longer_than_the_gpu_was_idle(tmp_path: Path) -> None:
 
 
 def test_findings_are_ranked_by_what_they_could_save(tmp_path: Path) -> None:
-    with cupti_etl.open(write_trace(tmp_path / "run", **FULL)) as opened:
+    with cupti_etl.open(write_tables(tmp_path / "run", **FULL)) as opened:
         found = find(opened)
     assert [each.saved_ns for each in found] == sorted(
         (each.saved_ns for each in found), reverse=True
@@ -338,7 +338,7 @@ def test_less_than_a_hundredth_of_the_run_is_no_finding(
 ) -> None:
     # Of 100 ms, 0.94 or 1.01 ms in which the host was outside CUDA: such a trace is healthy.
     begin = 50_000_000
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         kernel=f"""
             process_id device_id start_ns      end_ns   name correlation_id
@@ -360,14 +360,14 @@ def test_less_than_a_hundredth_of_the_run_is_no_finding(
 
 
 def test_a_report_of_a_program_that_used_no_gpu_says_so(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "run", process="process_id pid\n1 10")
+    path = write_tables(tmp_path / "run", process="process_id pid\n1 10")
     text = CliRunner().invoke(cli, ["report", str(path)]).output
     assert "None: no finished GPU activity was recorded." in text
     assert "could save" not in text
 
 
 def test_a_report_of_a_part_in_which_no_gpu_worked_says_so(tmp_path: Path) -> None:
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         process="process_id pid\n1 10",
         api_call="process_id domain name start_ns end_ns\n1 runtime cudaMalloc 9000 9999",
@@ -379,7 +379,7 @@ def test_a_report_of_a_part_in_which_no_gpu_worked_says_so(tmp_path: Path) -> No
 
 
 def test_a_report_of_kernels_alone_gives_reasons(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "run", kernel=FULL["kernel"])
+    path = write_tables(tmp_path / "run", kernel=FULL["kernel"])
     done = CliRunner().invoke(cli, ["report", str(path)])
     assert done.exit_code == 0, done.output
     # Those that have no rows for one reason stand together, at the end.
@@ -392,7 +392,7 @@ def test_a_report_of_kernels_alone_gives_reasons(tmp_path: Path) -> None:
 
 
 def test_a_report_is_html_or_markdown(tmp_path: Path) -> None:
-    path = write_trace(tmp_path / "run")
+    path = write_tables(tmp_path / "run")
     done = CliRunner().invoke(cli, ["report", str(path), "-o", "report.pdf"])
     assert isinstance(done.exception, UsageError)
     text = CliRunner().invoke(cli, ["report", str(path)]).output

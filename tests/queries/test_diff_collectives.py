@@ -6,7 +6,7 @@ import random
 from pathlib import Path
 
 import pytest
-from support.trace import write_trace
+from support.trace import write_tables
 from test_diff_and_report import compare
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def run(folder: Path, seed: int, name: str, least: int, late: float) -> Path:
         length = least + round(more)
         rows.append(f"1 0 {at} {at + length} {name}")
         at += length + 1000
-    return write_trace(folder, kernel="\n".join(rows))
+    return write_tables(folder, kernel="\n".join(rows))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.trace import write_trace
+from support.trace import write_tables
 
 import cupti_etl
 from cupti_etl.errors import UsageError
@@ -25,7 +25,7 @@ def run(folder: Path, kernel_ns: int, first_ns: int = 5000, steps: int = 9) -> P
         ]
         calls += [f"1 5 {step} runtime cudaLaunchKernel {at + 10} {at + 20}"]
         kernels += [f"1 0 {step} {at + 30} {at + 30 + length} gemm"]
-    return write_trace(
+    return write_tables(
         folder,
         device="process_id device_id device_uuid\n1 0 GPU-a",
         marker="\n".join(["process_id thread_id marker_id event timestamp_ns name", *marks]),

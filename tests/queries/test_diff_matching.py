@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from support.opened_once import Opened
-from support.trace import write_trace
+from support.trace import write_tables
 
 import cupti_etl
 from cupti_etl.analysis.diff import Diff, diff_as_given
@@ -33,7 +33,7 @@ def run(folder: Path, *loops: Loop) -> Path:
             end = begin + 3 + length // 2 + step
             kernels.append(f"{process} {device} {step} {begin + 3} {end} {kernel}")
     rows = "\n".join
-    return write_trace(
+    return write_tables(
         folder,
         kernel=rows(["process_id device_id correlation_id start_ns end_ns name", *kernels]),
         api_call=rows(["process_id thread_id domain correlation_id name start_ns end_ns", *calls]),
@@ -105,7 +105,7 @@ def stream(folder: Path, *kernels: str) -> Path:
     ]
     header = "process_id device_id stream_id start_ns end_ns name"
     header += " grid_x grid_y grid_z block_x block_y block_z"
-    return write_trace(folder, kernel="\n".join([header, *rows]))
+    return write_tables(folder, kernel="\n".join([header, *rows]))
 
 
 def only_in_one(found: Diff) -> dict[str, tuple[str, str | None]]:
@@ -194,7 +194,7 @@ def test_steps_that_were_guessed_are_said_to_be(tmp_path: Path) -> None:
             for at, name in ((0, "a"), (100, "b"), (200, "c"))
         ]
         rows = "\n".join(["process_id device_id start_ns end_ns name", *kernels])
-        return write_trace(folder, kernel=rows, device="process_id device_id\n1 0")
+        return write_tables(folder, kernel=rows, device="process_id device_id\n1 0")
 
     base, other = loop(tmp_path / "a", 1000), loop(tmp_path / "b", 2500)
     found, steps = compare(base, other)

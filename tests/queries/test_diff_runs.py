@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.trace import write_trace
+from support.trace import write_tables
 
 from cupti_etl.analysis.diff import Diff, diff_as_given
 from cupti_etl.analysis.spread import Piece, bootstrap, corrected, over_runs, t_quantile
@@ -36,7 +36,7 @@ def run(folder: Path, pace: float, *, kernel: str = "k", busy_ns: int = 0) -> Pa
         calls.append(f"1 5 runtime {step} cudaLaunchKernel {at + 1} {at + 2}")
         kernels.append(f"1 0 {step} {at + 3} {at + 3 + (busy_ns or length // 2) + step} {kernel}")
     rows = "\n".join
-    return write_trace(
+    return write_tables(
         folder,
         kernel=rows(["process_id device_id correlation_id start_ns end_ns name", *kernels]),
         api_call=rows(["process_id thread_id domain correlation_id name start_ns end_ns", *calls]),
@@ -239,8 +239,8 @@ def test_the_command_takes_more_runs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_calls_that_failed_in_a_run_are_said(tmp_path: Path) -> None:
     kernel = "process_id device_id start_ns end_ns name\n 1 0 10 20 a\n"
-    fine = write_trace(tmp_path / "fine", kernel=f"{kernel} 1 0 30 40 b")
-    broken = write_trace(
+    fine = write_tables(tmp_path / "fine", kernel=f"{kernel} 1 0 30 40 b")
+    broken = write_tables(
         tmp_path / "broken",
         kernel=kernel,
         api_call="""
@@ -259,7 +259,7 @@ def test_calls_that_failed_in_a_run_are_said(tmp_path: Path) -> None:
 
 def test_what_one_run_lacks_is_said_of_that_one(tmp_path: Path) -> None:
     whole, short = run(tmp_path / "whole", 1), tmp_path / "short"
-    write_trace(
+    write_tables(
         short,
         kernel="process_id device_id correlation_id start_ns end_ns name\n"
         "1 0 1 20 30 k\n1 0 2 50 60 k",

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from queries.test_scope import STEPS, TABLES
 from support.command import etl
-from support.trace import assert_rows, write_trace
+from support.trace import assert_rows, write_tables
 
 from cupti_etl.errors import UsageError
 
@@ -159,7 +159,7 @@ def test_an_export_of_a_step_has_what_allocators_did_in_it(tmp_path: Path) -> No
         1          1         5            allocation device      16      8     "PyTorch allocator"
         1          1         40           release    device      16      8     "PyTorch allocator"
     """
-    write_trace(tmp_path / "run", **TABLES, marker=STEPS, memory=memory)
+    write_tables(tmp_path / "run", **TABLES, marker=STEPS, memory=memory)
     out = tmp_path / "out.json"
     done = etl("export", tmp_path / "run", "--to", "chrome", "--steps", "1", out)
     assert done.returncode == 0, done.stderr

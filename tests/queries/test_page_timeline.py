@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.trace import MakeTrace, assert_rows, write_trace
+from support.trace import MakeTrace, assert_rows, write_tables
 
 import cupti_etl
 from cupti_etl.api import Trace
@@ -225,7 +225,7 @@ def test_nothing_is_left_out(
     """Whatever the width of a pixel, marks count each thing once, and long things stand alone."""
     rows = "\n".join(f"5 0 1 7 {start} {start + length} k" for start, length in spans)
     folder = tmp_path_factory.mktemp("trace") / "run"
-    write_trace(
+    write_tables(
         folder,
         capture="start_ns\n0",
         kernel=f"process_id device_id context_id stream_id start_ns end_ns name\n{rows}",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.command import etl
-from support.trace import MakeTrace, assert_rows, write_trace
+from support.trace import MakeTrace, assert_rows, write_tables
 
 from cupti_etl.analysis.html import html
 from cupti_etl.analysis.report import build
@@ -116,7 +116,7 @@ def test_files_of_one_name_are_told_apart(trace: MakeTrace) -> None:
 
 @pytest.mark.slow
 def test_without_stacks_it_says_how_to_get_them(tmp_path: Path) -> None:
-    folder = write_trace(tmp_path / "run", kernel=TABLES["kernel"])
+    folder = write_tables(tmp_path / "run", kernel=TABLES["kernel"])
     assert "capture with --python-stacks" in etl("query", "python_line", folder).stderr
     assert etl("export", folder, "--to", "folded", "-").stderr.splitlines() == [
         "cupti-etl: no Python stacks were kept (capture with --python-stacks, or with_stack=True of"
@@ -130,7 +130,7 @@ OUTER = "<module> (main.py:1);Net.train (train.py:10)"
 
 @pytest.mark.slow
 def test_flame_graph_as_text_and_for_speedscope(tmp_path: Path) -> None:
-    folder = write_trace(tmp_path / "run", **TABLES)
+    folder = write_tables(tmp_path / "run", **TABLES)
     folded = etl("export", folder, "--to", "folded", "-").stdout
     assert folded.splitlines() == [
         f"{OUTER};Net.train (train.py:10);linear (functional.py:5);gemm 140",

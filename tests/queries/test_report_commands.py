@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from support.on_terminal import OnTerminal
 from support.opened_once import opened_once
-from support.trace import write_trace
+from support.trace import write_tables
 
 import cupti_etl
 from cupti_etl.analysis.findings import find
@@ -85,7 +85,7 @@ def test_of_the_whole_what_asks_the_steady_state_is_told_not_to(tmp_path: Path) 
     def rows(*lines: str) -> str:
         return "\n".join(line.format(at=at, ns=at * 100) for at in range(8) for line in lines)
 
-    folder = write_trace(
+    folder = write_tables(
         tmp_path / "run",
         process="process_id pid\n1 7",
         device="process_id device_id device_uuid\n1 0 GPU-a",
@@ -117,7 +117,7 @@ def test_of_the_whole_what_asks_the_steady_state_is_told_not_to(tmp_path: Path) 
 def test_the_command_beside_a_finding_shows_what_it_is_about(tmp_path: Path) -> None:
     # Each pair comes once, and nothing follows on the last.
     folder = str(
-        write_trace(
+        write_tables(
             tmp_path / "run",
             kernel="""
                 process_id device_id start_ns end_ns name
@@ -141,7 +141,7 @@ def test_on_a_terminal_the_report_fits_its_width(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kernels = "\n".join(f"0 {at * 9000} {at * 9000 + 100} k<{'x|y_' * 40}>" for at in range(20))
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         kernel=f"device_id start_ns end_ns name\n{kernels}",
         memcpy="device_id start_ns end_ns copy_kind bytes\n0 200 8000 HtoD 64",
@@ -164,7 +164,7 @@ def test_on_a_terminal_the_report_fits_its_width(
 
 @pytest.mark.slow
 def test_what_is_too_wide_for_a_narrow_window_is_scrolled_to(tmp_path: Path) -> None:
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run", kernel="device_id start_ns end_ns name\n0 0 10 a\n0 20 40 b"
     )
     page = tmp_path / "run.html"
@@ -178,7 +178,7 @@ def test_what_is_too_wide_for_a_narrow_window_is_scrolled_to(tmp_path: Path) -> 
 
 
 def test_a_page_says_what_a_row_is_about_first_and_in_words(tmp_path: Path) -> None:
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run", kernel="device_id start_ns end_ns name\n0 0 10 a\n0 20 40 b"
     )
     page = tmp_path / "run.html"
@@ -192,7 +192,7 @@ def test_a_page_says_what_a_row_is_about_first_and_in_words(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_a_report_of_several_traces_names_them(tmp_path: Path) -> None:
     paths = [
-        str(write_trace(tmp_path / name, kernel=f"start_ns end_ns name\n{at} 9 k"))
+        str(write_tables(tmp_path / name, kernel=f"start_ns end_ns name\n{at} 9 k"))
         for at, name in enumerate("abcdef")
     ]
     assert invoke("report", *paths[:2]).startswith("# a, b\n")
@@ -202,7 +202,7 @@ def test_a_report_of_several_traces_names_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["report.md", "report.html"])
 @pytest.mark.parametrize("end", ["-", "90"])
 def test_what_grows_while_it_is_asked_is_said_to(tmp_path: Path, name: str, end: str) -> None:
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         capture=f"capture_id start_ns end_ns\n1 0 {end}",
         kernel="device_id start_ns end_ns name\n0 0 10 a\n0 20 40 b",
@@ -216,7 +216,7 @@ def test_what_grows_while_it_is_asked_is_said_to(tmp_path: Path, name: str, end:
 @pytest.mark.parametrize("name", ["report.md", "report.html"])
 def test_calls_that_failed_are_said_before_anything_else(tmp_path: Path, name: str) -> None:
     # Where no kernel runs, a program is fast, and a copy takes all of its time.
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         memcpy="process_id device_id start_ns end_ns copy_kind bytes\n 1 0 10 20 HtoD 4",
         api_call="""
@@ -245,7 +245,7 @@ def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
     said = "save 1 % of the 600 us from the first to the last work of a GPU"
     then = ". What kernels wait for inside"
     assert f"{said}, in a run of 1.23 s{then}" in invoke(
-        "report", str(write_trace(tmp_path / "long", **tables))
+        "report", str(write_tables(tmp_path / "long", **tables))
     )
     for took, told in ((123, ", 123 ms of it in cuLibraryLoadData"), (122, "")):
         tables["api_call"] = (
@@ -253,7 +253,7 @@ def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
             f" 1 driver cuLibraryLoadData 0 {took}000000\n 1 runtime cudaLaunchKernel 0 9"
         )
         assert f"{said}, in a run of 1.23 s{told}{then}" in invoke(
-            "report", str(write_trace(tmp_path / str(took), **tables))
+            "report", str(write_tables(tmp_path / str(took), **tables))
         )
     # Of a call that waits for the work, what is before and after it; of two at once, one.
     tables["api_call"] = """
@@ -263,11 +263,11 @@ def test_shares_say_what_they_are_of(tmp_path: Path) -> None:
         1          6         runtime cudaMalloc            0         100000000
     """
     assert f"{said}, in a run of 1.23 s, 170 ms of it in cudaDeviceSynchronize{then}" in invoke(
-        "report", str(write_trace(tmp_path / "waits", **tables))
+        "report", str(write_tables(tmp_path / "waits", **tables))
     )
     for name, end in (("short", "700000"), ("unknown", "-")):
         tables["process"] = f"process_id pid start_ns end_ns\n 1 10 0 {end}"
-        assert f"{said}{then}" in invoke("report", str(write_trace(tmp_path / name, **tables)))
+        assert f"{said}{then}" in invoke("report", str(write_tables(tmp_path / name, **tables)))
 
 
 @pytest.mark.slow
@@ -280,7 +280,7 @@ def test_of_steps_that_took_longer_the_longest_come_first(tmp_path: Path) -> Non
         (f"1 5 {n} start {at} step{n}\n1 5 {n} end {end} -", f"1 0 {at} {end} k {n}")
         for n, (at, end) in enumerate(pairwise(ends))
     ]
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         marker="process_id thread_id marker_id event timestamp_ns name\n"
         + "\n".join(line[0] for line in lines),
@@ -314,7 +314,7 @@ def test_a_report_in_python_is_that_of_the_command(tmp_path: Path) -> None:
             ("end", start + 900_000, "-"),
         )
     ]
-    path = write_trace(
+    path = write_tables(
         tmp_path / "run",
         kernel="process_id device_id start_ns end_ns name correlation_id\n"
         + "\n".join(f"1 0 {at + 100} {at + 400_100} k {n}" for n, at in enumerate(starts)),

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.command import etl
-from support.trace import assert_rows, write_trace
+from support.trace import assert_rows, write_tables
 
 import cupti_etl
 from cupti_etl.analysis.report import build
@@ -363,7 +363,7 @@ def test_some_questions_are_about_the_steady_state(tmp_path: Path) -> None:
         name: "\n".join(r for r in text.splitlines() if r[:13].strip() != "2")
         for name, text in TABLES.items()
     }
-    folder = write_trace(tmp_path / "run", **tables, marker=STEPS)
+    folder = write_tables(tmp_path / "run", **tables, marker=STEPS)
     for words, says in (
         (
             ["launch_bound"],

@@ -15,6 +15,7 @@ from support.trace import (
     assert_rows,
     write_manifest,
     write_part,
+    write_tables,
     write_trace,
 )
 
@@ -22,8 +23,10 @@ import cupti_etl
 from cupti_etl.api import Trace
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries import small_tables
+from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Materialized, Operator
+from cupti_etl.schema.arrow import TABLES
 
 ONE = "start_ns end_ns name\n 0 10 a"
 OTHER = "start_ns end_ns name\n 20 30 b"
@@ -62,14 +65,48 @@ def test_it_is_of_many_folders(
         assert in_memory(opened) == there
 
 
-def test_a_table_without_a_row_is_not_read(trace: MakeTrace) -> None:
-    opened = trace(kernel=ONE, memcpy="")
-    assert_rows(
-        opened.sql("SELECT count(*) AS n, max(start_ns) AS last FROM memcpy"), "n last\n 0 -"
-    )
-    assert_rows(opened.sql("SELECT sum(rows) AS n FROM _table_extent"), "n\n 1")
-    # Which columns samples have, their parts alone say.
-    assert in_memory(opened) == ["_small_kernel", "_small_pm_sample"]
+def test_a_table_without_a_row_is_not_read(tmp_path: Path) -> None:
+    with cupti_etl.open(write_trace(tmp_path / "run", kernel=ONE)) as opened:
+        assert_rows(
+            opened.sql("SELECT count(*) AS n, max(start_ns) AS last FROM memcpy"), "n last\n 0 -"
+        )
+        assert_rows(opened.sql("SELECT sum(rows) AS n FROM _table_extent"), "n\n 1")
+        # Which columns samples have, their parts alone say.
+        assert in_memory(opened) == ["_small_kernel", "_small_pm_sample"]
+
+
+SOME = {
+    "process": "process_id pid state\n 1 7 finished",
+    "device": "process_id device_id device_uuid\n 1 0 u0",
+    "kernel": "process_id device_id stream_id start_ns end_ns name correlation_id\n"
+    " 1 0 7 100 200 a 1\n 1 0 7 300 400 b 2\n 1 0 7 500 600 a 3",
+    "api_call": "process_id thread_id domain name correlation_id start_ns end_ns\n"
+    " 1 5 runtime cudaLaunchKernel 1 10 20\n 1 5 runtime cudaLaunchKernel 2 30 40",
+    "marker": "process_id thread_id marker_id event timestamp_ns name\n"
+    " 1 5 1 start 0 step\n 1 5 1 end 50 -",
+}
+
+
+def test_a_table_without_a_part_is_as_one_without_a_row(tmp_path: Path) -> None:
+    """So most tests write the tables alone that they are about."""
+    folders = write_trace(tmp_path / "run", **SOME), write_tables(tmp_path / "few", **SOME)
+    assert {each.name for each in folders[1].iterdir()} == SOME.keys()
+    with cupti_etl.open(folders[0]) as whole, cupti_etl.open(folders[1]) as few:
+        for name in (*TABLES, "_table_extent", "_table_rows"):
+            rows, same = (
+                opened.sql(f"FROM {name} ORDER BY ALL").arrow() for opened in (whole, few)
+            )
+            assert rows.equals(same), name
+        assert whole.tables == few.tables
+
+
+@pytest.mark.slow
+def test_every_query_answers_alike_without_such_parts(tmp_path: Path) -> None:
+    folders = write_trace(tmp_path / "run", **SOME), write_tables(tmp_path / "few", **SOME)
+    with cupti_etl.open(folders[0]) as whole, cupti_etl.open(folders[1]) as few:
+        for query in library():
+            rows, same = (sorted(map(str, opened.query(query.name))) for opened in (whole, few))
+            assert rows == same, query.name
 
 
 def test_the_first_row_of_a_table_is_seen(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.trace import MakeTrace, assert_rows, write_trace
+from support.trace import MakeTrace, assert_rows, write_tables
 
 import cupti_etl
 from cupti_etl.errors import UsageError
@@ -366,7 +366,7 @@ def test_the_breakdown_is_that_of_brute_force(work: list[tuple[str, int, int]]) 
         )
         expected[part] += 1
     with tempfile.TemporaryDirectory() as folder:
-        path = write_trace(
+        path = write_tables(
             Path(folder) / "run", kernel=f"{header} name\n{kernels}", memcpy=f"{header}\n{copies}"
         )
         with cupti_etl.open(path) as opened:

@@ -7,7 +7,7 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from support.trace import write_trace
+from support.trace import ONE_THREAD, write_tables
 
 import cupti_etl
 from cupti_etl.api import Trace
@@ -20,7 +20,8 @@ def trace(tmp_path: Path) -> Iterator[Callable[..., Trace]]:
     folders = (tmp_path / f"run-{n}" for n in count())
 
     def make(**tables: str) -> Trace:
-        opened.append(cupti_etl.open(write_trace(next(folders), **tables)))
+        path = write_tables(next(folders), **tables)
+        opened.append(cupti_etl.open(path, settings=ONE_THREAD))
         return opened[-1]
 
     yield make

@@ -50,6 +50,9 @@ global_memory_bandwidth_kbps
 233472 9 1980000 \
 3352320000
 """
+# As commands ask so small a trace.  What Python opens has all processors, which would wait for one
+# another, and tests run beside each other.
+ONE_THREAD = {"threads": "1"}
 # The fixture ``trace``: tables in, an opened trace out.
 MakeTrace = Callable[..., Trace]
 
@@ -62,6 +65,18 @@ def write_trace(folder: Path, **tables: str) -> Path:
         if text or not _add_empty_table(folder, table):
             add_part(folder, table, text)
     assert not tables, f"no such table: {', '.join(tables)}"
+    return folder
+
+
+def write_tables(folder: Path, **tables: str) -> Path:
+    """A trace of the given tables alone, for tests of answers; without any, it has nothing.
+
+    A table that has no part is asked as one that has no row.  A complete trace is a hundred files
+    and folders, which take longer to make and to remove than most answers.
+    """
+    for table, text in (tables or {"capture": ""}).items():
+        assert table in TABLES, f"no such table: {table}"
+        add_part(folder, table, text)
     return folder
 
 
