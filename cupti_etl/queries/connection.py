@@ -6,13 +6,15 @@ import contextlib
 import copy
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
 from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.queries.failure import may_pass, translate
+from cupti_etl.queries.interruptible import interruptible
 from cupti_etl.queries.views import Views
 from cupti_etl.storage.sources import quoted
 
@@ -94,9 +96,28 @@ class Connection:
         """Why a statement failed, in terms of our errors."""
         return _closed() if self._closed else translate(error, self.folders)
 
-    def bind(self, con: duckdb.DuckDBPyConnection, statement: str, action: Callable[[], _T]) -> _T:
-        """Bind, or run, a statement, with what it needs."""
+    def bind(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        statement: str,
+        action: Callable[[], _T],
+        reads: Sequence[str] = (),
+    ) -> _T:
+        """Bind, or run, a statement, with what it needs.
+
+        Args:
+            con: the connection of the statement.
+            statement: its text.
+            action: binds or runs it.
+            reads: queries that it is known to read.
+        """
         import duckdb
+
+        def prepared() -> _T:
+            # The first time that DuckDB lacks a name it lists all that it has, for milliseconds.
+            with contextlib.suppress(duckdb.CatalogException):  # a table of somebody's of that name
+                interruptible(partial(self.views.need, con, reads), self.views.stop)
+            return action()
 
         is_inside = self._in_transaction
         if con.extract_statements(statement)[0].type == duckdb.StatementType.TRANSACTION:
@@ -104,7 +125,8 @@ class Connection:
                 statement.lower().startswith(("begin", "start")),
                 False,
             )
-        found = self.views.bind(con, action, is_inside=is_inside)
+        bound = prepared if reads and not is_inside else action
+        found = self.views.bind(con, bound, is_inside=is_inside)
         self._in_transaction = is_inside
         return found
 

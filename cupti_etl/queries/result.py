@@ -241,7 +241,8 @@ class Result:
     def _bind(self, con: duckdb.DuckDBPyConnection) -> Any:
         """The statement, ready to run, or what came of it if it is no SELECT."""
         sql = partial(con.sql, self._statement, params=self._params or None)
-        return self._connection.bind(con, self._statement, sql)
+        reads = (self._header.name,) if self._header else ()
+        return self._connection.bind(con, self._statement, sql, reads)
 
     def _relation(self) -> tuple[duckdb.DuckDBPyConnection, Any]:
         """The statement, ready to run: the one that was checked, or a fresh one thereafter."""

@@ -19,7 +19,9 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.errors import UsageError
+from cupti_etl.queries.catalog import library
 from cupti_etl.queries.interruptible import interruptible
+from cupti_etl.queries.known_names import KnownNames
 
 KERNELS = "start_ns end_ns name\n" + "\n".join(f"{at} {at + 1} k{at % 7}" for at in range(500))
 
@@ -98,6 +100,21 @@ def test_what_changes_something_runs_once(trace: MakeTrace, tmp_path: Path) -> N
     copied = tmp_path / "copy.csv"
     opened.sql(f"COPY (SELECT name FROM kernel LIMIT 1) TO '{copied}'")
     assert copied.read_text() == "name\nk0\n"
+
+
+@pytest.mark.parametrize("name", ["kernel_summary", "launch_bound", "nvtx_range", "kernel_worst"])
+def test_what_a_query_is_known_to_read_is_there_when_it_is_bound(
+    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    opened = trace(kernel="start_ns end_ns name\n 0 10 a")
+    monkeypatch.setattr(KnownNames, "missing", lambda *_: pytest.fail("DuckDB lacks a name"))
+    assert opened.query(name).columns == tuple(column.name for column in library()[name].columns)
+
+
+def test_a_table_of_somebodys_with_the_name_of_a_query(trace: MakeTrace) -> None:
+    opened = trace(kernel="start_ns end_ns name\n 0 10 a")
+    opened.sql("CREATE TABLE kernel_summary AS SELECT 7 AS n")
+    assert_rows(opened.query("kernel_summary"), "n\n 7")
 
 
 def test_nothing_reaches_the_files_of_the_trace(trace: MakeTrace) -> None:
