@@ -36,7 +36,8 @@ def names_of(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             yield node.name
-            yield from (each.arg for each in ast.walk(node) if isinstance(each, ast.arg))
+        elif isinstance(node, ast.arg):
+            yield node.arg
 
 
 PYTHON = sorted((ROOT / "cupti_etl").rglob("*.py")) + sorted((ROOT / "tools").rglob("*.py"))

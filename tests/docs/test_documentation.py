@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Set
+from functools import cache
 from pathlib import Path
 
 import click
@@ -37,6 +38,7 @@ def blocks(page: Path, language: str) -> list[str]:
     return [text for kind, text in _FENCE.findall(page.read_text()) if kind == language]
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """The names that links to headings use."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
