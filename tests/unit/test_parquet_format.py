@@ -51,6 +51,19 @@ def test_the_file_is_of_the_plain_schema_and_the_trace_explains_it(part: Path) -
     assert columns.keys() == {column.name for column in TABLES["kernel"].columns}
 
 
+def test_a_part_without_a_row_has_all_columns_and_no_row_group(part: Path) -> None:
+    """As a trace has dozens, of which each group would have a compressor for each column."""
+    empty = part.parents[1] / "memcpy" / "part-000000.parquet"
+    about = pq.read_metadata(empty)
+    assert (about.num_rows, about.num_row_groups) == (0, 0)
+    assert b"cupti_etl.schema_version" in about.metadata
+    assert pq.read_table(empty).schema.equals(arrow_schema("memcpy"))
+    with duckdb.connect() as con:
+        found = con.sql(f"FROM read_parquet('{empty}')")
+        assert found.columns == arrow_schema("memcpy").names
+        assert found.fetchall() == []
+
+
 def test_duckdb_reads_what_the_columns_mean(part: Path) -> None:
     with duckdb.connect() as con:
         rows = con.sql(
