@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from support.trace import write_trace
+from support.trace import write_tables
 
 if TYPE_CHECKING:
     from serve.flight import Running
@@ -30,7 +30,7 @@ Serve = Callable[..., Any]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return write_trace(tmp_path / "run42", kernel=KERNELS, device=DEVICES)
+    return write_tables(tmp_path / "run42", kernel=KERNELS, device=DEVICES)
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def client(serve: Serve) -> Any:
 @pytest.fixture(scope="module")
 def kept_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """For tests that leave it as it is."""
-    return write_trace(tmp_path_factory.mktemp("kept") / "run42", kernel=KERNELS, device=DEVICES)
+    return write_tables(tmp_path_factory.mktemp("kept") / "run42", kernel=KERNELS, device=DEVICES)
 
 
 @pytest.fixture(scope="module")

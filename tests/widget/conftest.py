@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from support.trace import write_trace
+from support.trace import write_tables
 
 import cupti_etl
 from cupti_etl.api import Trace
@@ -57,7 +57,7 @@ class Asker:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("kept") / "run42"
-    return write_trace(place, kernel=KERNELS, capture=CAPTURE)
+    return write_tables(place, kernel=KERNELS, capture=CAPTURE)
 
 
 @pytest.fixture
