@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support.trace import by_sql, write_tables
+from support.trace import ONE_THREAD, by_sql, write_tables
 
 import cupti_etl
 from cupti_etl.api import Trace
@@ -143,7 +143,10 @@ def _written(folder: Path, ranges: list[Range], launches: list[Launch]) -> Path:
 def test_what_is_around_is_what_a_plain_search_finds(tmp_path: Path, seed: int) -> None:
     ranges, launches = made_up(seed)
     path = _written(tmp_path / "run", ranges, launches)
-    with cupti_etl.open(path) as swept, cupti_etl.open(path) as plain:
+    with (
+        cupti_etl.open(path, settings=ONE_THREAD) as swept,
+        cupti_etl.open(path, settings=ONE_THREAD) as plain,
+    ):
         by_sql(plain)
         for trace in (swept, plain):
             found, order = answered(trace)

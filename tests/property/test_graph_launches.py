@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from support.trace import write_tables
+from support.trace import ONE_THREAD, write_tables
 
 import cupti_etl
 
@@ -90,7 +90,7 @@ def test_launches_and_gaps_are_what_arithmetic_says(tmp_path: Path, seed: int) -
     graphs = [at for at in launched if calls[at].is_graph]
     walls = [max(w.end for w in of_call[at]) - min(w.start for w in of_call[at]) for at in graphs]
     idle = idle_before(works)
-    with cupti_etl.open(write(tmp_path / "run", calls, works)) as trace:
+    with cupti_etl.open(write(tmp_path / "run", calls, works), settings=ONE_THREAD) as trace:
 
         def value(sql: str) -> Any:
             return next(iter(next(iter(trace.sql(f"SELECT {sql}"))).values()))

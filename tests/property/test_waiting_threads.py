@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support.trace import by_sql, write_tables
+from support.trace import ONE_THREAD, by_sql, write_tables
 
 import cupti_etl
 
@@ -194,7 +194,10 @@ def test_who_waits_for_whom_is_what_the_rule_says(tmp_path: Path, seed: int) -> 
         kernel="\n".join(["process_id device_id correlation_id start_ns end_ns name", *kernels]),
     )
     clear = set()
-    with cupti_etl.open(path) as swept, cupti_etl.open(path) as plain:
+    with (
+        cupti_etl.open(path, settings=ONE_THREAD) as swept,
+        cupti_etl.open(path, settings=ONE_THREAD) as plain,
+    ):
         by_sql(plain)
         for trace in (swept, plain):
             numbers, order = {}, defaultdict[int, dict[int, int]](dict)

@@ -188,7 +188,7 @@ def test_plain_duckdb_gives_the_same_without_what_is_stored(tmp_path: Path) -> N
     import duckdb
 
     folder = write_trace(tmp_path / "run", **FULL)
-    with cupti_etl.open(folder) as parts:
+    with cupti_etl.open(folder, settings=ONE_THREAD) as parts:
         export_duckdb(parts, tmp_path / "run.duckdb")
         with duckdb.connect(str(tmp_path / "run.duckdb")) as con:
             for query in (each for each in library() if not each.opened):

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
-from support.trace import MakeTrace, assert_rows, write_part, write_trace
+from support.trace import ONE_THREAD, MakeTrace, assert_rows, write_part, write_trace
 
 import cupti_etl
 from cupti_etl.analysis.diff import diff_as_given
@@ -87,7 +87,7 @@ def ask_all(trace: Trace) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_every_query_answers(tmp_path: Path, seed: int) -> None:
-    with cupti_etl.open(extreme(tmp_path / "run", seed)) as trace:
+    with cupti_etl.open(extreme(tmp_path / "run", seed), settings=ONE_THREAD) as trace:
         assert ask_all(trace) == []
         report = build(trace)
         assert not report.failed
@@ -98,7 +98,7 @@ def test_every_query_answers(tmp_path: Path, seed: int) -> None:
             diff_as_given(trace, trace)
     if seed < 2:
         # The numbers of a file are not those of Parquet's statistics.
-        with cupti_etl.open(tmp_path / "run.duckdb") as trace:
+        with cupti_etl.open(tmp_path / "run.duckdb", settings=ONE_THREAD) as trace:
             assert ask_all(trace) == []
 
 

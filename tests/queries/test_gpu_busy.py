@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.trace import assert_rows, write_tables
+from support.trace import ONE_THREAD, assert_rows, write_tables
 
 import cupti_etl
 
@@ -205,7 +205,7 @@ def test_the_union_is_that_of_brute_force(work: list[tuple[str, int, int]]) -> N
             for at, table in enumerate(("kernel", "memcpy", "memset"))
         }
         path = write_tables(Path(folder) / "run", device=DEVICES, **tables)
-        with cupti_etl.open(path) as opened:
+        with cupti_etl.open(path, settings=ONE_THREAD) as opened:
             rows = {row["device_uuid"]: row for row in opened.query("gpu_busy")}
     for gpu in {gpu for gpu, _, _ in work}:
         row = rows[f"GPU-{gpu}"]

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from support.on_terminal import OnTerminal
 from support.opened_once import opened_once
-from support.trace import write_tables
+from support.trace import ONE_THREAD, write_tables
 
 import cupti_etl
 from cupti_etl.analysis.findings import find
@@ -97,7 +97,7 @@ def test_of_the_whole_what_asks_the_steady_state_is_told_not_to(tmp_path: Path) 
         + rows("1 5 {ns}100 {ns}400 {at} runtime cudaLaunchKernel"),
     )
     all_of_it = Asked("", "kernel_summary"), Asked("", "run_summary")
-    with cupti_etl.open(folder) as trace:
+    with cupti_etl.open(folder, settings=ONE_THREAD) as trace:
         launches = next(each for each in find(trace) if each.query == "launch_bound")
         assert launches.command == "cupti-etl query launch_bound TRACE --steps all"
         assert [each.command(trace) for each in all_of_it] == [
@@ -126,7 +126,7 @@ def test_the_command_beside_a_finding_shows_what_it_is_about(tmp_path: Path) -> 
             """,
         )
     )
-    with cupti_etl.open(folder) as trace:
+    with cupti_etl.open(folder, settings=ONE_THREAD) as trace:
         (finding,) = (each for each in find(trace) if each.source == "finding_fusion")
     words = shlex.split(finding.command.replace("TRACE", folder))
     assert "CatArrayBatchedCopy > DeviceReduceKernel" in invoke(*words[1:])
@@ -326,7 +326,7 @@ def test_a_report_in_python_is_that_of_the_command(tmp_path: Path) -> None:
         device="process_id device_id\n1 0",
         process="process_id pid\n1 10",
     )
-    with cupti_etl.open(path) as trace:
+    with cupti_etl.open(path, settings=ONE_THREAD) as trace:
         report = cupti_etl.report(trace)
         with trace.scope(steps=0) as part:
             assert cupti_etl.report(part).part == "step 0"

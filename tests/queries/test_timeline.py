@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.trace import MakeTrace, assert_rows, write_tables
+from support.trace import ONE_THREAD, MakeTrace, assert_rows, write_tables
 
 import cupti_etl
 from cupti_etl.errors import UsageError
@@ -369,7 +369,7 @@ def test_the_breakdown_is_that_of_brute_force(work: list[tuple[str, int, int]]) 
         path = write_tables(
             Path(folder) / "run", kernel=f"{header} name\n{kernels}", memcpy=f"{header}\n{copies}"
         )
-        with cupti_etl.open(path) as opened:
+        with cupti_etl.open(path, settings=ONE_THREAD) as opened:
             (row,) = opened.query("busy_breakdown")
             buckets = list(opened.query("utilization_timeline", bucket_ns=7))
     assert {name: row[f"{name}_ns"] for name in expected} == expected
