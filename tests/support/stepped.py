@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from support.trace import write_trace
+from support.trace import write_tables
 
 STEPS = 24
 KERNEL_NS = 10_000
@@ -44,7 +44,7 @@ def stepped_run(
             number += 1
         marks += [f"1 5 {step} start {begin - 1} step", f"1 5 {step} end {at - 3} -"]
     text = "\n".join
-    return write_trace(
+    return write_tables(
         folder,
         kernel=text(["process_id device_id correlation_id start_ns end_ns name", *rows]),
         api_call=text(["process_id thread_id domain correlation_id name start_ns end_ns", *calls]),
