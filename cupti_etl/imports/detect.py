@@ -116,7 +116,12 @@ def _extracted(head: bytes) -> bytes:
 
 
 def _is_json(head: bytes) -> bool:
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[") and not _is_duckdb(head)
+
+
+def _is_duckdb(head: bytes) -> bool:
+    # Before that is a checksum, which may begin as JSON does.
+    return head[8:12] == b"DUCK"
 
 
 def _is_of_xla(head: bytes) -> bool:
@@ -137,6 +142,6 @@ def _what_else(path: Path, head: bytes) -> str:
         return f"{path} is a report of nsys, which only nsys can open: nsys export --type sqlite"
     if head.startswith(b"PAR1"):
         return f"{path} is one file of Parquet, and an export of nsys is a folder of them"
-    if head[8:12] == b"DUCK":
+    if _is_duckdb(head):
         return f"{path} is of DuckDB; if cupti-etl wrote it, ask it with `cupti-etl sql`"
     return f"{path} has an unknown format"
