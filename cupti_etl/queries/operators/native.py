@@ -122,7 +122,8 @@ def feed(
     count = _value(con, f"SELECT count(*) FROM ({rows})") if native.along else 0
     is_shared = native.added and count > _SHARED_ROWS
     executions = execution.shared(_MOST) if is_shared else [execution]
-    with _threads(len(executions)) as threads:
+    with _threads(len(executions)) as give:
+        before: Sequence[Future[None]] = ()
         for where in _slices(con, native.along, rows, count):
             for place, select in enumerate(native.inputs, 1 if native.first else 0):
                 is_kept = execution.orders(place)
@@ -131,55 +132,47 @@ def feed(
                     if is_kept:  # while the slice before is read
                         execution.add(place, batch)
                     else:
-                        threads.give([partial(each.add, place, batch) for each in executions])
+                        give([partial(each.add, place, batch) for each in executions])
                 if is_kept:
-                    threads.wait()
+                    for each in before:
+                        each.result()
                     execution.cut()
-            threads.give([each.slice for each in executions])
-        threads.give([each.finish for each in executions])
+            before = give([each.slice for each in executions])
+        give([each.finish for each in executions])
     return executions
 
 
-class _Threads:
-    """Some threads, each of which does what it is given, one after the other."""
+@contextlib.contextmanager
+def _threads(
+    number: int,
+) -> Iterator[Callable[[Sequence[Callable[[], None]]], Sequence[Future[None]]]]:
+    """Gives so many threads an action each, which they do one after the other.
 
-    def __init__(self, threads: Sequence[ThreadPoolExecutor]) -> None:
-        self._threads = threads
-        self._waiting: deque[Future[None]] = deque()
+    What is given waits while much is left to do.
+    """
+    waiting: deque[Future[None]] = deque()
 
-    def give(self, actions: Sequence[Callable[[], None]]) -> None:
-        """Give each thread an action; that waits while much is left to do."""
-        for thread, action in zip(self._threads, actions, strict=True):
+    def give(actions: Sequence[Callable[[], None]]) -> Sequence[Future[None]]:
+        begun: list[Future[None]] = []
+        for thread, action in zip(threads, actions, strict=True):
             try:
-                self._waiting.append(thread.submit(action))
+                begun.append(thread.submit(action))
             except RuntimeError:  # no thread can be begun at a program's end
                 action()
-        self.wait(_AHEAD * len(self._threads))
+        waiting.extend(begun)
+        while len(waiting) > _AHEAD * number:
+            waiting.popleft().result()
+        return begun
 
-    def wait(self, most: int = 0) -> None:
-        """Wait until no more than so many actions are left.
-
-        Raises:
-            NativeError: one of them failed.
-        """
-        while len(self._waiting) > most:
-            self._waiting.popleft().result()
-
-    def cancel(self) -> None:
-        """Leave what was not begun."""
-        for each in self._waiting:
-            each.cancel()
-
-
-@contextlib.contextmanager
-def _threads(number: int) -> Iterator[_Threads]:
     with contextlib.ExitStack() as stack:
-        threads = _Threads([stack.enter_context(ThreadPoolExecutor(1)) for _ in range(number)])
+        threads = [stack.enter_context(ThreadPoolExecutor(1)) for _ in range(number)]
         try:
-            yield threads
-            threads.wait()
+            yield give
+            while waiting:
+                waiting.popleft().result()
         finally:
-            threads.cancel()
+            for each in waiting:
+                each.cancel()
 
 
 def taken(
