@@ -1,4 +1,5 @@
-/* Executions of an operator that share out rows, in threads of their own. */
+/* Executions of an operator that share out rows, in threads of their own; and one that reads a slice
+ * while the next is added. */
 #include <errno.h>
 #include <pthread.h>
 
@@ -28,6 +29,37 @@ static void *take_slices(void *data)
 		CHECK(slice_rows(operator) == 0);
 	}
 	return NULL;
+}
+
+static void *read_slice(void *data)
+{
+	CHECK(etl_operator_slice(data) == 0);
+	return NULL;
+}
+
+static void check_slices(void)
+{
+	struct etl_operator *busy = etl_operator_new("busy");
+	pthread_t reader;
+	int64_t n, *rows;
+
+	for (int64_t slice = 0; slice < SLICES; slice++) {
+		const int64_t acts[][4] = {{10 * slice + 2, 10 * slice + 5, 0, 0},
+					   {10 * slice, 10 * slice + 3, 0, 0}};
+
+		give(busy, 0, *acts, 2, 4);
+		CHECK(slice == 0 || pthread_join(reader, NULL) == 0);
+		etl_operator_cut(busy);
+		CHECK(pthread_create(&reader, NULL, read_slice, busy) == 0);
+	}
+	CHECK(pthread_join(reader, NULL) == 0);
+	CHECK(etl_operator_finish(busy) == 0);
+	rows = take(busy, 1, 3, &n);
+	CHECK(n == 4); /* sets with this category */
+	for (int64_t set = 0; set < n; set++)
+		CHECK(rows[3 * set + 2] == 5 * SLICES); /* how long it was busy */
+	free(rows);
+	etl_operator_free(busy);
 }
 
 int main(void)
@@ -67,5 +99,6 @@ int main(void)
 	CHECK(activities[0] == SLICES && activities[1] == SLICES);
 	CHECK(work_ns[0] == SLICES && work_ns[1] == 2 * SLICES);
 	CHECK(most < SLICES); /* of 2 * SLICES */
+	check_slices();
 	return 0;
 }
