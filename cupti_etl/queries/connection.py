@@ -115,8 +115,9 @@ class Connection:
 
         def prepared() -> _T:
             # The first time that DuckDB lacks a name it lists all that it has, for milliseconds.
-            with contextlib.suppress(duckdb.CatalogException):  # a table of somebody's of that name
-                interruptible(partial(self.views.need, con, reads), self.views.stop)
+            if self.views.lacks(reads):
+                with contextlib.suppress(duckdb.CatalogException):  # somebody's table of that name
+                    interruptible(partial(self.views.need, con, reads), self.views.stop)
             return action()
 
         is_inside = self._in_transaction

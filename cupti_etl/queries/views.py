@@ -71,8 +71,7 @@ class Views:
         self.is_whole, self._is_all = choice is None, choice is None and not is_part
         # The parts when a statement was bound last.
         self._state: State = ()
-        # How often something was taken away.
-        self.renewals = 0
+        self.renewals = 0  # how often something was taken away
         self._parts: dict[str, State] = {}
         # What was made, and when.  A hint: where it is wrong, the binder says so.
         self._made: dict[str, int] = {}
@@ -184,6 +183,10 @@ class Views:
         with self._making.connection(con) as beside:
             self._need(beside, names)
 
+    def lacks(self, names: Sequence[str]) -> bool:
+        """Whether one of them is still to be made."""
+        return not self._made.keys() >= set(names)
+
     def stop(self) -> None:
         """Stop what is being made, from another thread."""
         self._making.stop()
@@ -206,7 +209,8 @@ class Views:
             now: the parts, if somebody has looked.
         """
         now = self.look() if now is None else now
-        if not self._is_out_of_date(now):
+        is_known = now == self._state and not self._tables.changed(self._parts)
+        if is_known and not self._materialized.stale(now):
             return
         with self._making.alone(con) as beside:
             now = self.look()  # who waited has seen older ones
@@ -218,11 +222,6 @@ class Views:
 
     def _looked(self) -> State:
         return self._state
-
-    def _is_out_of_date(self, now: State) -> bool:
-        if now != self._state:
-            return True
-        return bool(self._tables.changed(self._parts) or self._materialized.stale(now))
 
     def _forget_unanswerable(self, con: duckdb.DuckDBPyConnection) -> None:
         """Take away the queries without a row, so that they are made again when asked for."""

@@ -22,6 +22,7 @@ from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.interruptible import interruptible
 from cupti_etl.queries.known_names import KnownNames
+from cupti_etl.queries.views import Views
 
 KERNELS = "start_ns end_ns name\n" + "\n".join(f"{at} {at + 1} k{at % 7}" for at in range(500))
 
@@ -109,6 +110,15 @@ def test_what_a_query_is_known_to_read_is_there_when_it_is_bound(
     opened = trace(kernel="start_ns end_ns name\n 0 10 a")
     monkeypatch.setattr(KnownNames, "missing", lambda *_: pytest.fail("DuckDB lacks a name"))
     assert opened.query(name).columns == tuple(column.name for column in library()[name].columns)
+
+
+def test_a_query_that_is_there_is_not_made_again(
+    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = trace(kernel="start_ns end_ns name\n 0 10 a")
+    columns = opened.query("kernel_summary").columns
+    monkeypatch.setattr(Views, "need", lambda *_: pytest.fail("it is made again"))
+    assert opened.query("kernel_summary").columns == columns
 
 
 def test_a_table_of_somebodys_with_the_name_of_a_query(trace: MakeTrace) -> None:
