@@ -167,6 +167,12 @@ def test_a_gpu_with_the_number_of_the_process_is_apart(tmp_path: Path) -> None:
         api_call="process_id thread_id start_ns end_ns name\n 1 1 1 2 cudaMalloc",
     )
     assert [each["pid"] for each in events(trace, "X")] == [1, "GPU 1 of 1"]
+    assert etl("export", trace, "--to", "chrome", tmp_path / "out.json").returncode == 0
+    assert etl("import", tmp_path / "out.json", "-o", tmp_path / "two").returncode == 0
+    with cupti_etl.open(tmp_path / "two") as two:
+        assert_rows(two.sql("SELECT pid FROM process"), "pid\n 1")
+        both = "FROM kernel JOIN api_call USING (process_id)"
+        assert_rows(two.sql(f"SELECT device_id, thread_id {both}"), "device_id thread_id\n 1 1")
 
 
 def test_processes_that_share_a_number_are_apart_and_come_back(tmp_path: Path) -> None:
