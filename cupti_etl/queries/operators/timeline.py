@@ -24,8 +24,8 @@ BUSY = NativeOperator(
     },
     queries={
         "_busy_interval": "SELECT gpu::BIGINT AS gpu, CASE set WHEN 1 THEN 'compute'"
-        " WHEN 3 THEN 'compute_or_communication' ELSE 'any' END AS work, start_ns, end_ns,"
-        " busy_before_ns FROM _derived_interval",
+        " WHEN 3 THEN 'compute_or_communication' ELSE 'any' END AS work, set AS work_bits,"
+        " start_ns, end_ns, busy_before_ns FROM _derived_interval",
         "_work_length": "SELECT gpu, concat_ws('+', CASE WHEN set & 1 > 0 THEN 'compute' END,"
         " CASE WHEN set & 2 > 0 THEN 'communication' END, CASE WHEN set & 4 > 0 THEN 'copy' END)"
         " AS work, length_ns FROM _derived_length",
@@ -182,11 +182,9 @@ CAUSE = NativeOperator(
                            coalesce(COLUMNS('^(profiler|loading|waiting|memory|launching)_ns$'), 0),
                            coalesce(other_ns, 0) AS other_cuda_ns,
                            coalesce(is_after_wait, false) AS is_after_wait
-                    FROM (
-                        FROM _derived_gap POSITIONAL JOIN _derived_spent
-                        WHERE EXISTS (SELECT 1 FROM api_call)
-                    )
-                    LEFT JOIN {_NAMES} AS after ON after.id = next_id"""
+                    FROM (FROM _derived_gap POSITIONAL JOIN _derived_spent)
+                    LEFT JOIN {_NAMES} AS after ON after.id = next_id
+                    WHERE EXISTS (SELECT 1 FROM api_call)"""
             },
         )
     },

@@ -44,10 +44,11 @@ pieces AS (
     SELECT process_id, edges.gpu, step, sets.work,
            sign * (busy_before_ns + least(at_ns, busy.end_ns) - busy.start_ns) AS ns
     FROM edges
-    CROSS JOIN (VALUES ('any'), ('compute_or_communication'), ('compute')) AS sets(work)
+    CROSS JOIN (VALUES ('any', 7), ('compute_or_communication', 3), ('compute', 1))
+        AS sets(work, bits)
     ASOF LEFT JOIN _busy_interval AS busy
         ON busy.gpu = edges.gpu
-        AND busy.work = sets.work
+        AND busy.work_bits = sets.bits
         AND busy.start_ns <= edges.at_ns
 ),
 parts AS (

@@ -7,6 +7,8 @@
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   work VARCHAR: compute, compute_or_communication or any.
+--   work_bits TINYINT: The same, to join by: 1 for compute, 2 for communication and 4 for copies,
+--     added.
 --   start_ns BIGINT [epoch ns]: Begin of the interval.
 --   end_ns BIGINT [epoch ns]: Its end.
 --   busy_before_ns BIGINT [ns]: Length of the earlier intervals of the GPU and set together.
@@ -50,7 +52,9 @@ intervals AS (
     FROM begins
     JOIN last ON last.gpu = begins.gpu
 )
-SELECT gpu, work, start_ns, end_ns,
+SELECT gpu, work,
+       CASE work WHEN 'compute' THEN 1 WHEN 'any' THEN 7 ELSE 3 END::TINYINT AS work_bits,
+       start_ns, end_ns,
        TRY_CAST(coalesce(sum(end_ns - start_ns) OVER (
            PARTITION BY gpu, work ORDER BY start_ns
            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING

@@ -54,6 +54,9 @@ used AS (
 busy AS (
     SELECT gpu, start_ns, end_ns FROM _busy_interval WHERE work = 'any'
 ),
+freeing AS MATERIALIZED (
+    FROM _freeing_call
+),
 waits AS (
     -- One that began when the GPUs had nothing left waited for nothing.
     SELECT span.process_id, span.end_ns
@@ -66,9 +69,12 @@ waits AS (
     UNION ALL
     -- What remains of it is work of the host's.
     SELECT freeing.process_id, busy.end_ns
-    FROM _freeing_call AS freeing
+    FROM freeing
     JOIN used ON used.process_id = freeing.process_id
-    ASOF JOIN busy ON busy.gpu = used.gpu AND busy.end_ns <= freeing.end_ns
+    -- Mostly there is none, and nothing to be put in order.
+    ASOF JOIN (FROM busy WHERE EXISTS (FROM freeing)) AS busy
+        ON busy.gpu = used.gpu
+        AND busy.end_ns <= freeing.end_ns
     WHERE busy.end_ns > freeing.start_ns
 ),
 chains AS (

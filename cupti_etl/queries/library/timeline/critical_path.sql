@@ -30,9 +30,10 @@ WITH host AS MATERIALIZED (
     SELECT * FROM _host_path
 ),
 edges AS (
-    SELECT gpu, work, unnest([start_ns, end_ns]) AS at_ns, unnest([-1, 1]) AS sign
+    SELECT gpu, work, bits, unnest([start_ns, end_ns]) AS at_ns, unnest([-1, 1]) AS sign
     FROM host
-    CROSS JOIN (VALUES ('compute'), ('compute_or_communication'), ('any')) AS sets(work)
+    CROSS JOIN (VALUES ('compute', 1), ('compute_or_communication', 3), ('any', 7))
+        AS sets(work, bits)
 ),
 beside AS (
     SELECT edges.gpu, edges.work,
@@ -41,7 +42,7 @@ beside AS (
     FROM edges
     ASOF LEFT JOIN _busy_interval AS busy
         ON busy.gpu = edges.gpu
-        AND busy.work = edges.work
+        AND busy.work_bits = edges.bits
         AND busy.start_ns <= edges.at_ns
     GROUP BY edges.gpu, edges.work
 ),
