@@ -22,41 +22,58 @@
 --   ends_together BOOLEAN: Whether no rank can end it before the last has begun it.
 --   reason VARCHAR: Why it was not matched; NULL if it was, or if only one GPU of the trace has
 --     operations of its kernel, group and size.
-WITH turns AS (
-    SELECT timed.*, first_id, is_in_order,
-           row_number() OVER (PARTITION BY process_id, gpu, kind, sequence ORDER BY timed.id)
-               AS turn,
-           row_number() OVER (
-               PARTITION BY process_id, gpu, communicator, collective, nccl_sequence
-               ORDER BY timed.id
-           ) AS nccl_turn
+WITH timed AS MATERIALIZED (
+    SELECT timed.*, first_id, is_in_order
     FROM _collective_time AS timed
     LEFT JOIN _collective_turn AS turns ON turns.id = timed.id
 ),
 by_nccl AS (
-    SELECT *, CASE WHEN nccl_sequence IS NOT NULL AND count(*) OVER same > 1
-                   THEN min(id) OVER same ELSE middle_id END AS nccl_id
-    FROM turns
-    WINDOW same AS (PARTITION BY communicator, collective, nccl_sequence, nccl_turn)
+    SELECT id, min(id) OVER same AS nccl_id
+    FROM (
+        SELECT *, row_number() OVER (
+                      PARTITION BY process_id, gpu, communicator, collective, nccl_sequence
+                      ORDER BY id
+                  ) AS turn
+        FROM timed
+        WHERE nccl_sequence IS NOT NULL
+    )
+    WINDOW same AS (PARTITION BY communicator, collective, nccl_sequence, turn)
+    QUALIFY count(*) OVER same > 1
+),
+told AS (
+    SELECT timed.*, coalesce(nccl_id, middle_id) AS nccl_id
+    FROM timed
+    LEFT JOIN by_nccl ON by_nccl.id = timed.id
 ),
 -- A rank to which NCCL did not tell belongs to those to which it did.
-numbered AS (
-    SELECT *, coalesce(nccl_id, CASE WHEN sequence IS NOT NULL
-                                     THEN coalesce(min(nccl_id) OVER same, min(id) OVER same) END)
-               AS number_id
-    FROM by_nccl
+by_pytorch AS (
+    SELECT id, coalesce(min(nccl_id) OVER same, min(id) OVER same) AS pytorch_id
+    FROM (
+        SELECT *, row_number() OVER (
+                      PARTITION BY process_id, gpu, kind, sequence ORDER BY id
+                  ) AS turn
+        FROM told
+        WHERE sequence IS NOT NULL
+    )
     WINDOW same AS (PARTITION BY kind, sequence, turn)
 ),
-matched AS (
-    SELECT numbered.*,
-           coalesce(numbered.number_id, firsts.number_id, numbered.first_id, numbered.id)
-               AS operation_id,
-           count(*) OVER (PARTITION BY operation_id) > 1 AS is_matched,
-           coalesce(bool_or(numbered.is_in_order) OVER (PARTITION BY operation_id), false)
-               AS is_any_in_order,
-           dense_rank() OVER (ORDER BY operation_id) AS operation
+numbered AS MATERIALIZED (
+    SELECT told.*, coalesce(nccl_id, pytorch_id) AS number_id
+    FROM told
+    LEFT JOIN by_pytorch ON by_pytorch.id = told.id
+),
+named AS MATERIALIZED (
+    SELECT numbered.*, coalesce(numbered.number_id, firsts.number_id, numbered.first_id,
+                                numbered.id) AS operation_id
     FROM numbered
     LEFT JOIN numbered AS firsts ON firsts.id = numbered.first_id
+),
+operations AS (
+    SELECT operation_id, count(*) > 1 AS is_matched,
+           coalesce(bool_or(is_in_order), false) AS is_any_in_order,
+           row_number() OVER (ORDER BY operation_id) AS operation
+    FROM named
+    GROUP BY operation_id
 )
 SELECT process_id, rank, gpu, collective, name, operation, start_ns, end_ns, exposed_ns, bytes,
        element_type, group_size, communicator, algorithm, protocol, call_start_ns,
@@ -69,4 +86,5 @@ SELECT process_id, rank, gpu, collective, name, operation, start_ns, end_ns, exp
                                WHEN is_by_time THEN clock_reason
                                WHEN is_middle IS NULL THEN 'it is not known who sends to whom' END,
                           'no other rank has it') END AS reason
-FROM matched
+FROM named
+JOIN operations USING (operation_id)

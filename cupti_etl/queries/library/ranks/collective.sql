@@ -51,13 +51,6 @@ WITH ranks AS (
     FROM process
     GROUP BY process_id
 ),
-calls AS (
-    SELECT process_id, correlation_id, any_value(thread_id) AS thread_id,
-           min(api_start_ns) AS at_ns
-    FROM launch_to_gpu
-    WHERE category = 'communication'
-    GROUP BY process_id, correlation_id
-),
 said AS (
     SELECT process_id, marker_id, CASE WHEN json_valid(arguments) THEN arguments::JSON END AS said
     FROM _collective_said
@@ -75,6 +68,23 @@ ranges AS (
                                              'Operator', 'operator')
             AND NOT coalesce(starts_with(domain, 'pytorch.'), false))
 ),
+-- To all or from all, PyTorch sends and receives, as the kernel's name and NCCL say.
+titles AS (
+    SELECT process_id, thread_id, start_ns, end_ns,
+           replace(lower(regexp_extract(name, '^(?:nccl:|c10d::)(\w*)', 1)), '_', '') AS title
+    FROM nvtx_range
+    WHERE starts_with(name, 'nccl:') OR starts_with(name, 'c10d::')
+),
+-- Of processes that have such ranges: many have none.
+calls AS (
+    SELECT process_id, correlation_id, any_value(thread_id) AS thread_id,
+           min(api_start_ns) AS at_ns
+    FROM launch_to_gpu
+    SEMI JOIN (SELECT process_id FROM ranges UNION ALL SELECT process_id FROM titles)
+        USING (process_id)
+    WHERE category = 'communication'
+    GROUP BY process_id, correlation_id
+),
 known AS (
     SELECT process_id, correlation_id,
            CASE WHEN json_valid(arguments) THEN arguments::JSON END AS said,
@@ -88,13 +98,6 @@ known AS (
         AND ranges.thread_id = calls.thread_id
         AND ranges.start_ns <= calls.at_ns
     WHERE ranges.end_ns > calls.at_ns
-),
--- To all or from all, PyTorch sends and receives, as the kernel's name and NCCL say.
-titles AS (
-    SELECT process_id, thread_id, start_ns, end_ns,
-           replace(lower(regexp_extract(name, '^(?:nccl:|c10d::)(\w*)', 1)), '_', '') AS title
-    FROM nvtx_range
-    WHERE starts_with(name, 'nccl:') OR starts_with(name, 'c10d::')
 ),
 titled AS (
     SELECT calls.process_id, calls.correlation_id, titles.title
