@@ -15,11 +15,15 @@
 /* Of an id: none, one call, several of which the first contains the others, or a list. */
 enum { ABSENT, SINGLE, SHARED, LISTED };
 
+struct entry {
+	int64_t start, end;
+	uint32_t name;
+	uint8_t state;
+	bool is_runtime, is_graph;
+};
+
 struct page {
-	int64_t starts[PAGE], ends[PAGE];
-	uint32_t names[PAGE];
-	uint8_t states[PAGE];
-	bool is_runtime[PAGE], is_graph[PAGE];
+	struct entry entries[PAGE];
 };
 
 struct listed {
@@ -74,35 +78,30 @@ static int list(struct calls *calls, const struct listed *call)
 	return 0;
 }
 
-static void put(struct page *page, unsigned at, const struct listed *call, uint8_t state)
+static struct entry entry_of(const struct listed *call, uint8_t state)
 {
-	page->starts[at] = call->start;
-	page->ends[at] = call->end;
-	page->names[at] = call->name;
-	page->is_runtime[at] = call->is_runtime;
-	page->is_graph[at] = call->is_graph;
-	page->states[at] = state;
+	return (struct entry){call->start, call->end, call->name, state, call->is_runtime,
+			      call->is_graph};
 }
 
 /* One more call of an id that has some. */
-static int add_another(struct calls *calls, struct page *page, unsigned at, struct listed *call)
+static int add_another(struct calls *calls, struct entry *entry, struct listed *call)
 {
-	struct listed other = {call->place,	     page->starts[at],	   page->ends[at],
-			       page->names[at],	     page->is_runtime[at], page->is_graph[at],
-			       false};
+	struct listed other = {call->place,	  entry->start,	   entry->end, entry->name,
+			       entry->is_runtime, entry->is_graph, false};
 	const struct listed *outer, *inner;
 
-	if (page->states[at] == LISTED)
+	if (entry->state == LISTED)
 		return list(calls, call);
 	if (call->start != UNKNOWN && other.start != UNKNOWN) {
 		outer = compare(call, &other) < 0 ? call : &other;
 		inner = outer == call ? &other : call;
 		if (until_of(inner->start, inner->end) <= until_of(outer->start, outer->end)) {
-			put(page, at, outer, SHARED);
+			*entry = entry_of(outer, SHARED);
 			return 0;
 		}
 	}
-	page->states[at] = LISTED;
+	entry->state = LISTED;
 	return list(calls, &other) || list(calls, call) ? -ENOMEM : 0;
 }
 
@@ -113,21 +112,21 @@ int calls_add(struct calls *calls, const int64_t *row)
 	struct listed call = {.start = row[CALL_START], .end = row[CALL_END],
 			      .is_runtime = row[CALL_IS_RUNTIME] != 0,
 			      .is_graph = row[CALL_IS_GRAPH] != 0};
-	struct page *page;
+	struct entry *entry;
 
 	calls->names.width = 1;
 	name = ids_of(&calls->names, row + CALL_NAME);
 	if (number < 0 || name < 0)
 		return -ENOMEM;
-	page = calls->pages.all[number];
+	entry = &calls->pages.all[number]->entries[at];
 	if (calls->pages.ids.n > FEW && calls->pages.ids.n * (PAGE / SPARSE) > calls->n_calls)
 		return -E2BIG;
 	calls->n_calls++;
 	call.name = (uint32_t)name;
 	call.place = number * PAGE + at;
-	if (page->states[at] != ABSENT)
-		return add_another(calls, page, at, &call);
-	put(page, at, &call, SINGLE);
+	if (entry->state != ABSENT)
+		return add_another(calls, entry, &call);
+	*entry = entry_of(&call, SINGLE);
 	return 0;
 }
 
@@ -174,20 +173,30 @@ static const struct listed *find_listed(struct calls *calls, int64_t place, int6
 	return NULL;
 }
 
+/* The number of the id's page, or -1. */
+static int64_t page_of(struct calls *calls, const int64_t *key)
+{
+	struct ids *ids = &calls->pages.ids;
+
+	if (ids_is_last(ids, 2, key) || (ids->n && ids_is_recent(ids, 2, key, ids_mix(2, key))))
+		return (int64_t)ids->last;
+	return ids_find(ids, key);
+}
+
 bool calls_find(struct calls *calls, int64_t process, int64_t correlation, int64_t start,
 		struct call *out)
 {
-	int64_t number = ids_find(&calls->pages.ids, (const int64_t[]){process, correlation >> SHIFT});
+	int64_t number = page_of(calls, (const int64_t[]){process, correlation >> SHIFT});
 	unsigned at = (unsigned)(correlation & (PAGE - 1));
 	const struct listed *listed;
-	const struct page *page;
+	const struct entry *entry;
 
 	if (number < 0)
 		return false;
-	page = calls->pages.all[number];
-	if (page->states[at] == ABSENT)
+	entry = &calls->pages.all[number]->entries[at];
+	if (entry->state == ABSENT)
 		return false;
-	if (page->states[at] == LISTED) {
+	if (entry->state == LISTED) {
 		listed = start == UNKNOWN ? NULL
 					  : find_listed(calls, number * PAGE + at, start);
 		if (listed)
@@ -195,10 +204,9 @@ bool calls_find(struct calls *calls, int64_t process, int64_t correlation, int64
 					     listed->is_graph};
 		return listed != NULL;
 	}
-	if (page->states[at] == SHARED && (start == UNKNOWN || page->starts[at] > start))
+	if (entry->state == SHARED && (start == UNKNOWN || entry->start > start))
 		return false;
-	*out = (struct call){page->starts[at], page->ends[at], page->names[at],
-			     page->is_graph[at]};
+	*out = (struct call){entry->start, entry->end, entry->name, entry->is_graph};
 	return true;
 }
 

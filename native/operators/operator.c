@@ -136,17 +136,35 @@ static int keep_rows(struct table *table, const int64_t *const *columns, int64_t
 	return 0;
 }
 
+/* Which of the next rows are this one's, of no more than can be turned at once; how many. */
+static int64_t own_rows(const struct etl_operator *operator, unsigned input, const int64_t *const *columns,
+			int64_t from, int64_t n, int64_t *own)
+{
+	int64_t end = n - from < MOST_TURNED ? n : from + MOST_TURNED, count = 0;
+
+	for (int64_t i = from; i < end; i++) {
+		own[count] = i;
+		count += !is_anothers(operator, input, columns, i);
+	}
+	return count;
+}
+
 static int add_rows(struct etl_operator *operator, unsigned input, const int64_t *const *columns, int64_t n)
 {
 	unsigned width = operator->kind->widths[input];
-	int64_t row[MAX_WIDTH];
+	int64_t rows[MOST_TURNED * MAX_WIDTH], own[MOST_TURNED];
 	int result = 0;
 
-	for (int64_t i = 0; !result && i < n; i++) {
-		if (is_anothers(operator, input, columns, i))
-			continue;
-		turn(row, width, columns, i, 1);
-		result = operator->kind->row(operator->state, input, row, operator->outputs);
+	for (int64_t from = 0; !result && from < n; from += MOST_TURNED) {
+		int64_t count = own_rows(operator, input, columns, from, n, own);
+
+		for (unsigned c = 0; c < width; c++) {
+			for (int64_t i = 0; i < count; i++)
+				rows[i * width + c] = columns[c][own[i]];
+		}
+		for (int64_t i = 0; !result && i < count; i++)
+			result = operator->kind->row(operator->state, input, rows + i * width,
+						     operator->outputs);
 	}
 	return result;
 }

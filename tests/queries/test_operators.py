@@ -149,8 +149,10 @@ def _same(a: Any, b: Any) -> bool:
 def test_operators_compute_what_their_sql_does(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # So small that even these rows are cut.
+    # So small that even these rows are cut, and shared out.
     monkeypatch.setattr(native, "SLICE_ROWS", 50)
+    monkeypatch.setattr(native, "SHARED_ROWS", 10)
+    monkeypatch.setattr(native, "EXECUTIONS", 3)
     monkeypatch.setattr(native, "SAMPLE", 100)
     path = made_up(tmp_path / "run", seed)
     with cupti_etl.open(path) as swept, cupti_etl.open(path) as plain:

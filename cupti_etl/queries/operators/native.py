@@ -8,6 +8,7 @@ the row groups that a slice needs.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -29,7 +30,7 @@ _BATCH_ROWS = 1 << 17
 # Batches that wait for an operator which reads them as they come.
 _AHEAD = 16
 # Executions at once, where rows can be shared out, and for how many rows.
-_MOST, _SHARED_ROWS = 4, 1_000_000
+EXECUTIONS, SHARED_ROWS = min(4, os.cpu_count() or 1), 1_000_000
 # Percent of the rows, in whole vectors, that are looked at for where to cut.
 SAMPLE = 2
 
@@ -120,8 +121,8 @@ def feed(
         execution.add(0, batch)
     rows = " UNION ALL ".join(f"SELECT {native.along} FROM {table}" for table in native.counted)
     count = _value(con, f"SELECT count(*) FROM ({rows})") if native.along else 0
-    is_shared = native.added and count > _SHARED_ROWS
-    executions = execution.shared(_MOST) if is_shared else [execution]
+    is_shared = native.added and count > SHARED_ROWS
+    executions = execution.shared(EXECUTIONS) if is_shared else [execution]
     with _threads(len(executions)) as give:
         before: Sequence[Future[None]] = ()
         for where in _slices(con, native.along, rows, count):
