@@ -18,6 +18,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from cupti_etl.queries.catalog import Catalog
 from cupti_etl.queries.derived import DERIVED, KEY_LETTERS, Indexed, drop, no_room, take, writing
 from cupti_etl.queries.failure import is_interrupt
 from cupti_etl.queries.header import Query
+from cupti_etl.queries.tables import row_group_begins
 from cupti_etl.schema.arrow import SCHEMA_VERSION
 from cupti_etl.storage import manifest
 from cupti_etl.storage.bucket import Url
@@ -42,6 +44,8 @@ LARGE_BYTES = 4 << 20
 
 # Takes a table with the SELECT of its rows; from then on it can be read.
 Put = Callable[[str, str], None]
+# Tells where row groups of some tables begin along a column, as far as that is known.
+Begins = Callable[[Sequence[str], str], Sequence[int]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Operator:
     name: str
     reads: tuple[str, ...]
     tables: tuple[str, ...]
-    compute: Callable[[duckdb.DuckDBPyConnection, Put], None]
+    compute: Callable[[duckdb.DuckDBPyConnection, Put, Begins], None]
     queries: Mapping[str, str] = field(default_factory=dict)
     counts: Sequence[str] = ()
 
@@ -251,7 +255,7 @@ class Materialized:
     def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator, put: Put) -> None:
         for table in operator.tables:
             drop(con, table)
-        operator.compute(con, put)
+        operator.compute(con, put, partial(row_group_begins, con, self._sources))
 
     def _hold(self, con: duckdb.DuckDBPyConnection) -> Put:
         """Hold rows in memory."""
@@ -293,7 +297,7 @@ class Materialized:
     def _select(self, query: Query) -> Operator:
         """The query by its own SELECT."""
         table = _table(query.name)
-        return Operator(query.name, query.needs, (table,), lambda _, put: put(table, query.sql))
+        return Operator(query.name, query.needs, (table,), lambda _, put, __: put(table, query.sql))
 
     def index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
         """Make all of them, if they can be kept in the trace's folder."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from cupti_etl.queries.catalog import Catalog
 from cupti_etl.queries.intervals import Intervals
-from cupti_etl.queries.materialize import Operator, Put
+from cupti_etl.queries.materialize import Operator
 from cupti_etl.queries.scope import WHOLE, cut_at_times, reads_instead
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def operators(catalog: Catalog, need: Need) -> Mapping[str, Operator]:
     return {_CAUSE: Operator(_CAUSE, ("_gap_edge", "_any_api_call"), (_TABLE,), compute)}
 
 
-def _compute(catalog: Catalog, need: Need, con: duckdb.DuckDBPyConnection, _: Put) -> None:
+def _compute(catalog: Catalog, need: Need, con: duckdb.DuckDBPyConnection, *_: object) -> None:
     """Make the table of the query.
 
     Raises:

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cupti_etl.queries.catalog import Catalog
-from cupti_etl.queries.materialize import Operator, Put
+from cupti_etl.queries.materialize import Operator
 from cupti_etl.queries.scope import WHOLE, Choice, reads_instead, reads_whole
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def operators(catalog: Catalog, choice: Choice, need: Need) -> Mapping[str, Oper
 
 
 def _compute(
-    name: str, choice: Choice, need: Need, select: str, con: duckdb.DuckDBPyConnection, _: Put
+    name: str, choice: Choice, need: Need, select: str, con: duckdb.DuckDBPyConnection, *_: object
 ) -> None:
     """Make the table of a query.
 

@@ -11,7 +11,8 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.kinds import KINDS
 from cupti_etl.storage import renames
-from cupti_etl.storage.sources import File, Folder, Source, globs, identifier, quoted
+from cupti_etl.storage.bucket import Url
+from cupti_etl.storage.sources import File, Folder, Source, as_glob, globs, identifier, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _ONLY_SAMPLED = "EXISTS (FROM capture WHERE source = 'sample')"
 _EXTENT = ("table_name", "is_activity", "is_recorded", "has_key", "rows", "start_ns", "end_ns")
 _RECORDED = {"pm_sample", *(kind.table for kind in KINDS)}
+_FEW_PARTS = 256
 # Which source a row is from; later captures have larger numbers.
 _SOURCE = "_source"
 # Which part it is from, and so which folder: PATH/TABLE/PART.
@@ -202,6 +204,28 @@ def table_rows(folders: Sequence[Folder], tables: Collection[str]) -> str:
         f" FROM parquet_file_metadata([{', '.join(map(quoted, patterns))}]) GROUP BY ALL"
         ") AS counted USING (table_name)"
     )
+
+
+def row_group_begins(
+    con: duckdb.DuckDBPyConnection, sources: Sequence[Source], tables: Sequence[str], column: str
+) -> list[int]:
+    """Where row groups of some tables begin along a column, in order, as their parts say.
+
+    Nothing of what is not in local folders, nor of many parts, whose ends take long to read.
+
+    Raises:
+        duckdb.Error: a part cannot be read.
+    """
+    folders = [each for each in sources if isinstance(each, Folder)]
+    parts = [part for each in folders for table in tables for part in each.parts(table)]
+    if not parts or len(parts) > _FEW_PARTS or any(isinstance(part, Url) for part in parts):
+        return []
+    rows = con.execute(
+        "SELECT DISTINCT TRY_CAST(stats_min_value AS BIGINT) AS begin"
+        f" FROM parquet_metadata([{', '.join(quoted(as_glob(part)) for part in parts)}])"
+        f" WHERE path_in_schema = {quoted(column)} AND begin IS NOT NULL ORDER BY begin"
+    ).fetchall()
+    return [begin for (begin,) in rows]
 
 
 def _time(names: Sequence[str], wanted: str) -> str:

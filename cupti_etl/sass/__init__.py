@@ -16,5 +16,7 @@ def operators() -> dict[str, Operator]:
     name = "sass" if find_nvdisasm() else "sass_without_nvdisasm"
     table = "_derived_sass"
     return {
-        "sass": Operator(name, READS, (table,), lambda con, _: make(con), {"sass": f"FROM {table}"})
+        "sass": Operator(
+            name, READS, (table,), lambda con, *_: make(con), {"sass": f"FROM {table}"}
+        )
     }

@@ -153,7 +153,6 @@ def test_operators_compute_what_their_sql_does(
     monkeypatch.setattr(native, "SLICE_ROWS", 50)
     monkeypatch.setattr(native, "SHARED_ROWS", 10)
     monkeypatch.setattr(native, "EXECUTIONS", 3)
-    monkeypatch.setattr(native, "SAMPLE", 100)
     path = made_up(tmp_path / "run", seed)
     with cupti_etl.open(path) as swept, cupti_etl.open(path) as plain:
         by_sql(plain)
@@ -166,6 +165,12 @@ def test_operators_compute_what_their_sql_does(
                 assert all(map(_same, one, other)), (name, one, other)
         kept = swept.sql("SELECT name FROM (SHOW ALL TABLES) WHERE name LIKE '_derived%'").count()
         assert kept >= len(OPERATORS)  # none was left to its SQL
+
+
+def test_slices_begin_where_row_groups_do() -> None:
+    # Near is less than half the way to the next edge, which 51 is to 60, and not to 40.
+    assert native.moved([10, 20, 40, 60], [0, 11, 19, 51]) == [11, 19, 40, 51]
+    assert native.moved([10, 20], []) == [10, 20]
 
 
 def _interrupted(*_: object) -> None:

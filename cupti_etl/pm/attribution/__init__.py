@@ -22,7 +22,7 @@ _ALL = (
 
 def _operator(name: str, reads: tuple[str, ...], make: Make) -> Operator:
     into = f"_derived_{name}"
-    return Operator(name, reads, (into,), lambda con, _: make(con, into))
+    return Operator(name, reads, (into,), lambda con, *_: make(con, into))
 
 
 # By the name of the query that each computes.

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from cupti_etl.errors import NativeError
-from cupti_etl.queries.materialize import Operator, Put
+from cupti_etl.queries.materialize import Begins, Operator, Put
 
 if TYPE_CHECKING:
     import duckdb
@@ -89,7 +89,9 @@ def operator(native: NativeOperator) -> Operator:
     return Operator(native.name, native.reads, tables, compute, native.queries, native.counted)
 
 
-def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection, put: Put) -> None:
+def _compute(
+    native: NativeOperator, con: duckdb.DuckDBPyConnection, put: Put, begins: Begins
+) -> None:
     """Make the tables of an operator.
 
     Raises:
@@ -106,7 +108,7 @@ def _compute(native: NativeOperator, con: duckdb.DuckDBPyConnection, put: Put) -
             con.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS\n{select}")
         for name, select in native.kept.items():
             put(name, select)
-        executions = feed(con, execution, native)
+        executions = feed(con, execution, native, begins)
         for place, (name, words) in enumerate(native.outputs.items()):
             columns = {
                 column: kind or "BIGINT"

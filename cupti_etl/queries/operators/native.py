@@ -7,6 +7,7 @@ the row groups that a slice needs.
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import os
 from collections import deque
@@ -22,17 +23,19 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from cupti_etl.queries.materialize import Begins
     from cupti_etl.queries.operators.definition import NativeOperator
 
-# Of a slice, two of which are in the operator: some hundred MiB.
-SLICE_ROWS = 3_000_000
+# Of a slice, two of which are in the operator: some 100 MiB.  As many as a row group has.
+SLICE_ROWS = 1 << 20
 _BATCH_ROWS = 1 << 17
 # Batches that wait for an operator which reads them as they come.
 _AHEAD = 16
 # Executions at once, where rows can be shared out, and for how many rows.
 EXECUTIONS, SHARED_ROWS = min(4, os.cpu_count() or 1), 1_000_000
-# Percent of the rows, in whole vectors, that are looked at for where to cut.
-SAMPLE = 2
+# Rows that are looked at for where to cut, by the square of the slices: an edge is off by some
+# tenth of a slice then.
+_SAMPLED, _LEAST_SAMPLED = 25, 10_000
 
 
 class Execution:
@@ -106,7 +109,7 @@ class _Beside(Execution):
 
 
 def feed(
-    con: duckdb.DuckDBPyConnection, execution: Execution, native: NativeOperator
+    con: duckdb.DuckDBPyConnection, execution: Execution, native: NativeOperator, begins: Begins
 ) -> list[Execution]:
     """Give an operator its inputs, in slices as far as it takes them so.
 
@@ -125,7 +128,7 @@ def feed(
     executions = execution.shared(EXECUTIONS) if is_shared else [execution]
     with _threads(len(executions)) as give:
         before: Sequence[Future[None]] = ()
-        for where in _slices(con, native.along, rows, count):
+        for where in _slices(con, native, rows, count, begins):
             for place, select in enumerate(native.inputs, 1 if native.first else 0):
                 is_kept = execution.orders(place)
                 read = con.sql(f"SELECT * FROM (\n{select}\n) {where}")
@@ -188,19 +191,37 @@ def taken(
     return pa.RecordBatchReader.from_batches(schema, batches)
 
 
-def _slices(con: duckdb.DuckDBPyConnection, along: str, rows: str, count: int) -> Iterator[str]:
+def _slices(
+    con: duckdb.DuckDBPyConnection, native: NativeOperator, rows: str, count: int, begins: Begins
+) -> Iterator[str]:
     """Conditions that cut the rows into slices of about the same size, in order."""
-    edges: list[Any] = []
-    if count > SLICE_ROWS:
-        parts = -(-count // SLICE_ROWS)
+    edges: list[int] = []
+    along, parts = native.along, round(count / SLICE_ROWS)
+    if parts > 1:
         places = ", ".join(str(i / parts) for i in range(1, parts))
-        sample = f"FROM ({rows}) USING SAMPLE {SAMPLE} PERCENT (system)"
+        sampled = max(_SAMPLED * parts**2, _LEAST_SAMPLED)
+        sample = f"FROM ({rows}) USING SAMPLE {sampled} ROWS"
         edges = _value(con, f"SELECT quantile_disc({along}, [{places}]) FROM ({sample})") or []
-    edges = sorted(set(edges))
+        edges = moved(sorted(set(edges)), begins(native.counted, along))
     for low, high in zip([None, *edges], [*edges, None], strict=True):
         words = [f"{along} >= {low}"] if low is not None else []
         words += [f"{along} < {high}"] if high is not None else []
         yield f"WHERE {' AND '.join(words)}" if words else ""
+
+
+def moved(edges: Sequence[int], begins: Sequence[int]) -> list[int]:
+    """Edges, each where a row group begins, if one does nearer to it than to the others.
+
+    A row group on both sides of an edge is read twice.
+    """
+    moved = []
+    for place, edge in enumerate(edges):
+        at = bisect.bisect(begins, edge)
+        nearest = min(begins[max(at - 1, 0) : at + 1], key=lambda b: abs(b - edge), default=edge)
+        others = [*edges[max(place - 1, 0) : place], *edges[place + 1 : place + 2]]
+        is_near = all(2 * abs(nearest - edge) < abs(other - edge) for other in others)
+        moved.append(nearest if is_near else edge)
+    return moved
 
 
 def _value(con: duckdb.DuckDBPyConnection, select: str) -> Any:
