@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from cupti_etl.queries.materialize import Begins
     from cupti_etl.queries.operators.definition import NativeOperator
 
-# Of a slice, two of which are in the operator: some 100 MiB.  As many as a row group has.
-SLICE_ROWS = 1 << 20
+# Of a slice, two of which are in the operator: some 100 MiB for each row group, which a thread of
+# DuckDB reads alone.
+SLICE_ROWS = min(3, os.cpu_count() or 1) << 20
 _BATCH_ROWS = 1 << 17
 # Batches that wait for an operator which reads them as they come.
 _AHEAD = 16
