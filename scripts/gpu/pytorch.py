@@ -44,7 +44,8 @@ def capture(
     app: str = APP,
 ) -> tuple[dict[str, Any], Any, dict[str, Any]]:
     """A program under --pytorch: the case, its trace and what it logged."""
-    log, folder = runner.folder / f"{program}.json", runner.folder / "traces" / f"torch-{program}"
+    name = f"{Path(app).stem}-{program}"
+    log, folder = runner.folder / f"{name}.json", runner.folder / "traces" / name
     words = [*CUPTI_ETL, "capture", "--pytorch", *options, "-o", str(folder), "--", PYTHON]
     case, found = runner.logged(program, [*words, *before, app, program, str(log)], log)
     if found is None:
