@@ -169,6 +169,7 @@ CAUSE = NativeOperator(
         "_derived_spent": "profiler_ns loading_ns waiting_ns memory_ns launching_ns other_ns"
         " split_ns is_known:BOOLEAN is_after_wait:BOOLEAN"
     },
+    beside="_derived_gap",
     queries={
         "_gap_cause": reads_instead(
             library()["_gap_cause"].sql,
@@ -182,7 +183,7 @@ CAUSE = NativeOperator(
                            coalesce(COLUMNS('^(profiler|loading|waiting|memory|launching)_ns$'), 0),
                            coalesce(other_ns, 0) AS other_cuda_ns,
                            coalesce(is_after_wait, false) AS is_after_wait
-                    FROM (FROM _derived_gap POSITIONAL JOIN _derived_spent)
+                    FROM _derived_spent
                     LEFT JOIN {_NAMES} AS after ON after.id = next_id
                     WHERE EXISTS (SELECT 1 FROM api_call)"""
             },
