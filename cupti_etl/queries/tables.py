@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _ONLY_SAMPLED = "EXISTS (FROM capture WHERE source = 'sample')"
 _EXTENT = ("table_name", "is_activity", "is_recorded", "has_key", "rows", "start_ns", "end_ns")
 _RECORDED = {"pm_sample", *(kind.table for kind in KINDS)}
+# Of more, to read their ends takes longer than it spares.
 _FEW_PARTS = 256
 # Which source a row is from; later captures have larger numbers.
 _SOURCE = "_source"
@@ -211,7 +212,7 @@ def row_group_begins(
 ) -> list[int]:
     """Where row groups of some tables begin along a column, in order, as their parts say.
 
-    Nothing of what is not in local folders, nor of many parts, whose ends take long to read.
+    Nothing of what is not in local folders, nor of many parts.
 
     Raises:
         duckdb.Error: a part cannot be read.

@@ -215,14 +215,14 @@ def moved(edges: Sequence[int], begins: Sequence[int]) -> list[int]:
 
     A row group on both sides of an edge is read twice.
     """
-    moved = []
+    places = []
     for place, edge in enumerate(edges):
         at = bisect.bisect(begins, edge)
         nearest = min(begins[max(at - 1, 0) : at + 1], key=lambda b: abs(b - edge), default=edge)
         others = [*edges[max(place - 1, 0) : place], *edges[place + 1 : place + 2]]
         is_near = all(2 * abs(nearest - edge) < abs(other - edge) for other in others)
-        moved.append(nearest if is_near else edge)
-    return moved
+        places.append(nearest if is_near else edge)
+    return places
 
 
 def _value(con: duckdb.DuckDBPyConnection, select: str) -> Any:
