@@ -20,6 +20,7 @@ _HINT = (
     "SQLite and parquetdir exports of nsys, raw pages of ncu as CSV, JSON of PyTorch and recordings"
     " are read"
 )
+_EXECUTION_TRACE = b"[pytorch|profiler|execution_trace|"
 _TO_FILE = "write what comes from it to a file"
 
 
@@ -59,6 +60,11 @@ def detect(path: Path) -> Source:
         raise ForeignError(
             f"{path} is a profile of JAX or TensorFlow, which is not read",
             "capture the program: cupti-etl capture -- python PROGRAM; or export it from nsys",
+        )
+    if _EXECUTION_TRACE in (inside or head) and b'"traceEvents"' not in (inside or head):
+        raise ForeignError(
+            f"{path} is an execution trace of PyTorch, which has no times of GPUs",
+            "import what torch.profiler's export_chrome_trace wrote",
         )
     if _is_json(head) or (head.startswith(_GZIP) and (not inside.strip() or _is_json(inside))):
         from cupti_etl.imports.kineto.reader import Kineto
