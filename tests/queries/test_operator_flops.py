@@ -118,6 +118,30 @@ def test_a_step_has_the_operations_that_began_in_it(trace: MakeTrace) -> None:
     assert step["known_pct"] == 100
 
 
+@pytest.mark.parametrize(
+    ("name", "known_pct"),
+    [
+        # What a graph, compiled code or an operator of a library multiplies has no sizes.
+        ("nvjet_tst_64x8", 50),
+        ("flash_fwd_kernel", 50),
+        ("vectorized_elementwise_kernel", 100),
+    ],
+)
+def test_the_operations_of_a_step_are_not_known_if_others_multiply(
+    trace: MakeTrace, name: str, known_pct: float
+) -> None:
+    opened = trace(
+        **{
+            **FLOPS,
+            "api_call": FLOPS["api_call"] + "1 5 5 runtime cudaGraphLaunch 53 54",
+            "kernel": FLOPS["kernel"] + f"1 0 5 140 180 {name}",
+        }
+    )
+    (step,) = opened.query("step_mfu")
+    assert (step["known_pct"], step["counted_ns"]) == (known_pct, 40 / known_pct * 100)
+    assert (step["tflop"] is None, step["mfu_pct"] is None) == (known_pct < 100,) * 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "query", ["step_breakdown", "step_summary", "step_category", "step_mfu", "_step_kernel"]

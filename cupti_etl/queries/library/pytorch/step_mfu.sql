@@ -2,34 +2,44 @@
 --
 -- computed: The operations of _operator_flops whose first work began within the step on its GPU.
 --   mfu_pct is the time that they would take at the peaks of the chip for their types, divided by
---   the duration of the step. What has no formula counts nothing: products of matrices,
---   convolutions, attention and recurrent networks make up nearly all.
+--   the duration of the step. Products of matrices, convolutions, attention and recurrent networks
+--   make up nearly all, so other operators count nothing, unless kernels of theirs do such work by
+--   their names (kernel_rule): what these compute is not known, nor what graphs and compiled code
+--   launch without operators.
 -- requires: step, _operator_flops
 --   _flops_gpu: sizes of inputs were not recorded (capture with --pytorch, or record_shapes=True of
 --     torch.profiler), so operations are not known.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Operations that are done anew (activation checkpointing) count as often as they were
---   done. NULL if the operations of any of these operators, or the chip's peaks, are not known:
---   see known_pct.
+--   done. NULL if the operations of any of these operators or kernels, or the chip's peaks, are
+--   not known: see known_pct.
 -- front: What share of the chip's peak does each step reach (MFU)?
 -- first: step, mfu_pct, tflops_per_s, duration_ns, tflop, known_pct, gpu, name
 -- chart: lines(step, mfu_pct)
 -- alias: mfu, region_mfu, model_flops_utilization
--- lookup: _operator_flops
--- shared: kernel_name
+-- lookup: _operator_flops, gpu_interval
+-- shared: kernel_name, _kernel_told
 -- columns:
 --   process_id, gpu of step
 --   step BIGINT: Number of the step, from 0.
 --   name VARCHAR: Name of the range, or of the kernel that it begins with.
 --   duration_ns BIGINT [ns]: How long it took on the GPU.
---   tflop DOUBLE [Tflop]: Operations of the step; NULL if those of an operator are not known.
+--   tflop DOUBLE [Tflop]: Operations of the step; NULL if some of them are not known.
 --   tflops_per_s DOUBLE [Tflop/s]: tflop divided by duration_ns.
 --   mfu_pct DOUBLE [%]: Time that the operations take at the chip's peak as a share of duration_ns.
---   counted_ns BIGINT [ns]: GPU time of the operators whose operations are counted.
+--   counted_ns BIGINT [ns]: GPU time of the operators whose operations are counted, and of kernels
+--     of others that do such work.
 --   known_pct DOUBLE [%]: GPU time of operators with known operations as a share of counted_ns.
 WITH steps AS MATERIALIZED (
     -- Once: for plain DuckDB every mention of a view is all of its text.
     FROM step
+),
+counted_call AS (
+    SELECT launch.process_id, launch.correlation_id
+    FROM _operator_launch AS launch
+    JOIN _operator USING (range_id)
+    JOIN _operator_formula AS formula ON formula.operator = _operator.name
+    WHERE _operator.kind = 'operator'
 ),
 work AS (
     SELECT counted.process_id, counted.gpu, counted.start_ns, counted.gpu_ns, counted.flops,
@@ -40,6 +50,17 @@ work AS (
         AND peak.device_id = counted.device_id
         AND peak.element_type = counted.element_type
         AND peak.is_convolution = starts_with(counted.kind, 'convolution')
+    UNION ALL
+    SELECT act.process_id, act.gpu, act.start_ns, act.end_ns - act.start_ns, NULL, NULL
+    FROM gpu_interval AS act
+    LEFT JOIN kernel_rule AS rule ON rule.mangled IS NOT DISTINCT FROM act.name
+    ANTI JOIN counted_call
+        ON counted_call.process_id = act.process_id
+        AND counted_call.correlation_id = act.correlation_id
+    WHERE act.kind = 'graph' OR (
+        act.kind = 'kernel'
+        AND rule.category IN ('gemm', 'convolution', 'attention', 'recurrent')
+    )
 ),
 sums AS (
     SELECT step.process_id, step.gpu, step.step, sum(gpu_ns) AS gpu_ns,
