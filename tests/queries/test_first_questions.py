@@ -55,6 +55,26 @@ def test_causes_add_to_the_idle_time_and_input_is_told_from_the_rest(trace: Make
     assert whole["idle_ns"] == sum(ns for _, ns in rows)
 
 
+@pytest.mark.parametrize(
+    ("name", "is_input"),
+    [
+        ("next batch", True),
+        ("loader.py(8): get_batch", True),
+        ("get_batch (train.py:8)", True),
+        ("training.py(8): get_batch_on_this_rank", True),
+        # What these get is at hand.
+        ("modeling_utils.py(8): get_input_embeddings", False),
+        ("parallel_state.py(8): get_data_parallel_rank", False),
+        ("utils.py(8): get_batch_size", False),
+    ],
+)
+def test_input_is_known_by_the_whole_name(trace: MakeTrace, name: str, is_input: bool) -> None:
+    loader = "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+    opened = trace(**{**STEPS, "marker": STEPS["marker"].replace(loader, name)})
+    causes = {row["cause"] for row in opened.query("idle_summary")}
+    assert ("input" in causes) == is_input
+
+
 def test_without_calls_causes_are_unknown(trace: MakeTrace) -> None:
     opened = trace(kernel=STEPS["kernel"])
     assert_rows(opened.query("idle_summary"), "cause idle_ns idle_pct gaps\nunknown 60 100 1")
