@@ -119,27 +119,35 @@ def test_a_step_has_the_operations_that_began_in_it(trace: MakeTrace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "known_pct"),
+    ("name", "end_ns", "known_pct", "tflop"),
     [
         # What a graph, compiled code or an operator of a library multiplies has no sizes.
-        ("nvjet_tst_64x8", 50),
-        ("flash_fwd_kernel", 50),
-        ("vectorized_elementwise_kernel", 100),
+        ("nvjet_tst_64x8", 1600, 75, None),
+        ("flash_fwd_kernel", 1600, 75, None),
+        ("dot_kernel", 1208, 99.338, 109104e-12),
+        ("vectorized_elementwise_kernel", 1500, 100, 109104e-12),
     ],
 )
 def test_the_operations_of_a_step_are_not_known_if_others_multiply(
-    trace: MakeTrace, name: str, known_pct: float
+    trace: MakeTrace, name: str, end_ns: int, known_pct: float, tflop: float | None
 ) -> None:
     opened = trace(
         **{
             **FLOPS,
             "api_call": FLOPS["api_call"] + "1 5 5 runtime cudaGraphLaunch 53 54",
-            "kernel": FLOPS["kernel"] + f"1 0 5 140 180 {name}",
+            "kernel": f"""
+                process_id device_id correlation_id start_ns end_ns name
+                1          0         2              0        1000   gemm
+                1          0         3              1000     1100   conv
+                1          0         4              1100     1200   flash
+                1          0         5              1200     {end_ns} {name}
+            """,
         }
     )
     (step,) = opened.query("step_mfu")
-    assert (step["known_pct"], step["counted_ns"]) == (known_pct, 40 / known_pct * 100)
-    assert (step["tflop"] is None, step["mfu_pct"] is None) == (known_pct < 100,) * 2
+    assert step["known_pct"] == pytest.approx(known_pct, abs=0.001)
+    assert step["tflop"] == (tflop and pytest.approx(tflop))
+    assert (step["mfu_pct"] is None) == (tflop is None)
 
 
 @pytest.mark.slow

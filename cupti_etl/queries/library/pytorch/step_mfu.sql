@@ -11,8 +11,8 @@
 --     torch.profiler), so operations are not known.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Operations that are done anew (activation checkpointing) count as often as they were
---   done. NULL if the operations of any of these operators or kernels, or the chip's peaks, are
---   not known: see known_pct.
+--   done. NULL if the operations of more than 1 % of counted_ns, or the chip's peaks, are not
+--   known: see known_pct.
 -- front: What share of the chip's peak does each step reach (MFU)?
 -- first: step, mfu_pct, tflops_per_s, duration_ns, tflop, known_pct, gpu, name
 -- chart: lines(step, mfu_pct)
@@ -24,7 +24,7 @@
 --   step BIGINT: Number of the step, from 0.
 --   name VARCHAR: Name of the range, or of the kernel that it begins with.
 --   duration_ns BIGINT [ns]: How long it took on the GPU.
---   tflop DOUBLE [Tflop]: Operations of the step; NULL if some of them are not known.
+--   tflop DOUBLE [Tflop]: Operations of the step.
 --   tflops_per_s DOUBLE [Tflop/s]: tflop divided by duration_ns.
 --   mfu_pct DOUBLE [%]: Time that the operations take at the chip's peak as a share of duration_ns.
 --   counted_ns BIGINT [ns]: GPU time of the operators whose operations are counted, and of kernels
@@ -65,8 +65,9 @@ work AS (
 sums AS (
     SELECT step.process_id, step.gpu, step.step, sum(gpu_ns) AS gpu_ns,
            sum(gpu_ns) FILTER (WHERE flops IS NOT NULL) AS known_ns,
-           CASE WHEN count(flops) = count(*) THEN sum(flops) END AS flops,
-           CASE WHEN count(least_ns) = count(*) THEN sum(least_ns) END AS least_ns
+           CASE WHEN known_ns >= 0.99 * sum(gpu_ns) THEN sum(flops) END AS flops,
+           CASE WHEN known_ns >= 0.99 * sum(gpu_ns) AND count(least_ns) = count(flops)
+                THEN sum(least_ns) END AS least_ns
     FROM work
     ASOF JOIN steps AS step
         ON step.process_id = work.process_id
