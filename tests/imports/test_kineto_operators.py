@@ -46,6 +46,20 @@ def test_a_call_may_have_the_number_of_its_operator(tmp_path: Path, imported: Im
     assert "ProfilerActivity" not in none(trace)
 
 
+def test_operators_that_begin_in_one_microsecond_are_told_apart_by_their_numbers(
+    tmp_path: Path, imported: Import
+) -> None:
+    path = kineto(
+        tmp_path / "a.json",
+        event("cpu_op", "aten::to", 100, 0, **{"External id": 5}),
+        event("cpu_op", "aten::to", 100, 1, **{"External id": 6}),
+        # One that does nothing but call the other.
+        event("cpu_op", "aten::to", 200, 1, **{"External id": 7}),
+        event("cpu_op", "aten::to", 200, 0, **{"External id": 8}),
+    )
+    assert_rows(imported(path).query("operator_summary"), "name calls host_ns\naten::to 3 2000")
+
+
 def test_a_report_of_a_profile_of_the_host_alone_says_what_to_do(
     tmp_path: Path, imported: Import
 ) -> None:

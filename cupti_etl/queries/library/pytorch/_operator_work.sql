@@ -34,7 +34,8 @@ WITH RECURSIVE work AS MATERIALIZED (
            coalesce(sequence >= 0 AND NOT is_backward, false) AS is_numbered,
            CASE WHEN without.process_id IS NULL
                 THEN coalesce(COLUMNS('^(innermost_)?(launches|kernels|gpu_ns)$'), 0) END,
-           coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name, kind
+           coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name, kind,
+           external_id
     FROM _operator
     LEFT JOIN _operator_own AS own ON own.range_id = _operator.range_id
     LEFT JOIN _process_without_links AS without ON without.process_id = _operator.process_id
@@ -93,6 +94,10 @@ repeats AS MATERIALIZED (
     JOIN work ON work.range_id = inside.range_id
     JOIN work AS only_one ON only_one.range_id = inside.first_id
     WHERE inside.ranges = 1 AND work.api_calls = 0 AND only_one.name = work.name
+        -- Numbered before: it ended in the microsecond in which the other began.
+        AND NOT coalesce(
+            only_one.host_ns = 0 AND only_one.external_id < work.external_id, false
+        )
 ),
 outermost AS (
     SELECT range_id, of_range_id
