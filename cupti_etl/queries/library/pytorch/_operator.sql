@@ -18,9 +18,10 @@
 --   kind VARCHAR: operator or annotation.
 --   start_ns BIGINT [epoch ns]: When it began.
 --   end_ns BIGINT [epoch ns]: When it ended.
---   parent_range_id BIGINT: The one around it; NULL if there is none.
+--   parent_range_id BIGINT: The innermost one that lasts as long; NULL if there is none.
 --   place BIGINT: Its number among all.
 --   last_place BIGINT: Number of the last one inside it; its own if there is none.
+--   is_crossed BOOLEAN: Whether it outlasts one in which it began, or one that began in it does.
 --   external_id BIGINT: By which its API calls know it; NULL if they do not.
 --   sequence BIGINT: Number by which autograd knows it, on its thread; NULL if it has none.
 --   is_backward BOOLEAN: Whether it runs a function of the backward pass.
@@ -29,7 +30,7 @@
 --   input_dims VARCHAR: Sizes of its inputs, as JSON; NULL if they were not recorded.
 --   input_types VARCHAR: Types of its inputs, as JSON.
 --   concrete_inputs VARCHAR: Values of inputs that are no tensors, as JSON.
-WITH aten AS (
+WITH RECURSIVE aten AS (
     SELECT DISTINCT process_id FROM _range_span WHERE starts_with(name, 'aten::')
     EXCEPT
     SELECT process_id FROM _range_span WHERE domain = 'pytorch.operator'
@@ -136,19 +137,68 @@ levels AS (
         SELECT place, depth - 1, false FROM placed
     )
 ),
--- What ends before the one inside it is not around it.
-parents AS (
-    SELECT placed.range_id, around.range_id AS parent_range_id
+found AS MATERIALIZED (
+    SELECT placed.range_id, around.range_id AS around_id,
+           around.end_ns >= placed.end_ns AS is_inside
     FROM (FROM levels WHERE NOT is_around) AS levels
     JOIN placed ON placed.place = levels.place
     JOIN placed AS around ON around.place = levels.around_place
-    WHERE around.end_ns >= placed.end_ns
+),
+-- All of threads in which one begins in another and outlasts it, as what Gloo marks until it is
+-- done: there the number of open ones does not say which is around.
+crossed AS MATERIALIZED (
+    SELECT range_id
+    FROM spans
+    WHERE (process_id, thread_id) IN (
+        SELECT (process_id, thread_id) FROM spans JOIN found USING (range_id) WHERE NOT is_inside
+    )
+),
+-- One is crossed if when it ends others are open than before it began.
+crossing AS (
+    SELECT range_id
+    FROM (
+        SELECT range_id, step, place, sum(step) OVER line AS open,
+               sum(step * place) OVER line AS places
+        FROM events
+        JOIN placed USING (range_id)
+        SEMI JOIN crossed USING (range_id)
+        WINDOW line AS (
+            ORDER BY process_id, thread_id, at_ns, turn, longer, range_id, step DESC
+            ROWS UNBOUNDED PRECEDING
+        )
+    )
+    GROUP BY range_id
+    HAVING sum(step * open) != 1 OR sum(step * places) != any_value(place)
+),
+nesting AS MATERIALIZED (
+    SELECT range_id, parent_range_id FROM _range_parent WHERE EXISTS (FROM crossed)
+),
+climbing AS (
+    SELECT range_id, parent_range_id AS around_id
+    FROM nesting
+    SEMI JOIN crossed USING (range_id)
+    UNION ALL
+    SELECT climbing.range_id, around.parent_range_id
+    FROM climbing
+    JOIN nesting AS around ON around.range_id = climbing.around_id
+    WHERE climbing.around_id NOT IN (SELECT range_id FROM spans)
+),
+parents AS (
+    SELECT range_id, around_id AS parent_range_id
+    FROM found
+    ANTI JOIN crossed USING (range_id)
+    UNION ALL
+    SELECT range_id, around_id
+    FROM climbing
+    WHERE around_id IN (SELECT range_id FROM spans)
 )
 SELECT described.process_id, described.thread_id, described.range_id, plain_name AS name,
        CASE WHEN domain IN ('user_annotation', 'pytorch.annotation') THEN 'annotation'
             ELSE 'operator' END AS kind,
-       start_ns, described.end_ns, parent_range_id, place, last_place, external_id, sequence,
-       is_backward, forward_thread, input_dims, input_types, concrete_inputs
+       start_ns, described.end_ns, parent_range_id, place, last_place,
+       crossing.range_id IS NOT NULL AS is_crossed, external_id, sequence, is_backward,
+       forward_thread, input_dims, input_types, concrete_inputs
 FROM described
 JOIN placed ON placed.range_id = described.range_id
 LEFT JOIN parents ON parents.range_id = described.range_id
+LEFT JOIN crossing ON crossing.range_id = described.range_id

@@ -1,6 +1,7 @@
 -- Which range of an operator or of record_function is the innermost of a thread, from some time on.
 --
--- computed: At the begin of one of _operator it is that, at its end the one around it.
+-- computed: At the begin of one of _operator it is that, at its end the last that began in it and
+--   goes on, else the one around it.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.
@@ -17,5 +18,13 @@ FROM (
     SELECT process_id, thread_id, end_ns, coalesce(parent_range_id, -1), false, -place
     FROM _operator
     WHERE end_ns > start_ns
+    UNION ALL
+    SELECT ended.process_id, ended.thread_id, ended.end_ns, going.range_id, false, going.place
+    FROM _operator AS ended
+    JOIN _operator AS going
+        ON going.place > ended.place
+        AND going.place <= ended.last_place
+        AND going.end_ns > ended.end_ns
+    WHERE ended.is_crossed AND going.is_crossed
 )
 GROUP BY process_id, thread_id, at_ns

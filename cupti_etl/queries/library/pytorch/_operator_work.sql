@@ -35,7 +35,7 @@ WITH RECURSIVE work AS MATERIALIZED (
            CASE WHEN without.process_id IS NULL
                 THEN coalesce(COLUMNS('^(innermost_)?(launches|kernels|gpu_ns)$'), 0) END,
            coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name, kind,
-           external_id
+           external_id, end_ns, is_crossed
     FROM _operator
     LEFT JOIN _operator_own AS own ON own.range_id = _operator.range_id
     LEFT JOIN _process_without_links AS without ON without.process_id = _operator.process_id
@@ -46,25 +46,59 @@ reached AS MATERIALIZED (
     FROM work
     WINDOW line AS (ORDER BY place ROWS UNBOUNDED PRECEDING)
 ),
+-- What began in it and outlasts it is not inside.
+beyond AS (
+    SELECT ended.place, sum(COLUMNS(own.* EXCLUDE (place, end_ns)))
+    FROM (SELECT place, last_place, end_ns FROM work WHERE is_crossed) AS ended
+    JOIN (
+        SELECT place, end_ns, COLUMNS('^(innermost_)?(launches|kernels|gpu_ns)$')
+        FROM work
+        WHERE is_crossed AND innermost_launches + launches > 0
+    ) AS own
+        ON own.place > ended.place
+        AND own.place <= ended.last_place
+        AND own.end_ns > ended.end_ns
+    GROUP BY ended.place
+),
 totals AS MATERIALIZED (
     SELECT one.range_id, one.place, one.last_place, one.host_ns, one.self_start_ns, one.device_id,
            one.is_numbered, one.launches, one.gpu_ns, one.api_ns,
            CASE one.kind WHEN 'annotation'
                THEN last.innermost_launches_by - one.innermost_launches_by + one.innermost_launches
-               ELSE last.launches_by - one.launches_by + one.launches END AS all_launches,
+                   - coalesce(beyond.innermost_launches, 0)
+               ELSE last.launches_by - one.launches_by + one.launches - coalesce(beyond.launches, 0)
+               END AS all_launches,
            CASE one.kind WHEN 'annotation'
                THEN last.innermost_kernels_by - one.innermost_kernels_by + one.innermost_kernels
-               ELSE last.kernels_by - one.kernels_by + one.kernels END AS all_kernels,
+                   - coalesce(beyond.innermost_kernels, 0)
+               ELSE last.kernels_by - one.kernels_by + one.kernels - coalesce(beyond.kernels, 0)
+               END AS all_kernels,
            CASE one.kind WHEN 'annotation'
                THEN last.innermost_gpu_ns_by - one.innermost_gpu_ns_by + one.innermost_gpu_ns
-               ELSE last.gpu_ns_by - one.gpu_ns_by + one.gpu_ns END AS all_gpu_ns
+                   - coalesce(beyond.innermost_gpu_ns, 0)
+               ELSE last.gpu_ns_by - one.gpu_ns_by + one.gpu_ns - coalesce(beyond.gpu_ns, 0)
+               END AS all_gpu_ns
     FROM reached AS one
     JOIN reached AS last ON last.place = one.last_place
+    LEFT JOIN beyond ON beyond.place = one.place
+),
+-- What two that cross were in together counts once.
+apart AS (
+    SELECT parent_range_id, range_id, host_ns FROM work WHERE NOT is_crossed
+    UNION ALL
+    SELECT parent_range_id, range_id,
+           least(host_ns, greatest(0, end_ns - coalesce(max(end_ns) OVER earlier, 0)))
+    FROM work
+    WHERE is_crossed
+    WINDOW earlier AS (
+        PARTITION BY parent_range_id ORDER BY place
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    )
 ),
 inside AS (
     SELECT parent_range_id AS range_id, sum(host_ns) AS host_ns, min(range_id) AS first_id,
            count(*) AS ranges
-    FROM work
+    FROM apart
     WHERE parent_range_id IS NOT NULL
     GROUP BY parent_range_id
 ),
