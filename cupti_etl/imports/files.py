@@ -233,7 +233,7 @@ class Files:
         return [{"table_name": table, "stored": stored} for table, stored in rows]
 
     def changes(self) -> dict[str, Callable[[pa.Table], pa.Table | None]]:
-        """Rows go to the processes, and kernels get the sizes, that became known later."""
+        """Rows go to the processes, and get the sizes and directions, that became known later."""
         found: dict[str, Callable[[pa.Table], pa.Table | None]] = {}
         for table in _WORK:
             changes = [change for each in self._sources for change in _late(each, table)]
@@ -253,11 +253,14 @@ _WORK = (*GPU_WORK, "synchronization", "argument", "overhead")
 
 
 def _late(source: Source, table: str) -> Iterator[Callable[[pa.Table], pa.Table]]:
-    """Give rows of GPU work to the processes, and kernels the sizes, that are known only now."""
+    """Give rows of GPU work to the processes, and what calls said of it, known only now."""
     for before, after in source.moved.items():
         yield partial(_move, before, after, table)
-    for process_id, sizes in source.sizes.items() if table == "kernel" else ():
-        yield partial(sizes.fill, process_id=process_id)
+    for process_id, sizes in source.sizes.items():
+        if table == "kernel":
+            yield partial(sizes.fill, process_id=process_id)
+        elif table == "memcpy":
+            yield partial(sizes.turn, process_id=process_id)
 
 
 def _changed(changes: list[Callable[[pa.Table], pa.Table]], rows: pa.Table) -> pa.Table | None:

@@ -115,7 +115,7 @@ class Source(ABC):
         skipped: what is not kept of it; complete when all batches have been read.
         moved: of work on GPUs, the processes that turned out to be others, when all batches
             have been read.
-        sizes: by process, what calls say of the sizes of their kernels, likewise.
+        sizes: by process, what calls say of their kernels and copies, likewise.
     """
 
     kind: str

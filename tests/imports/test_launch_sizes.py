@@ -94,3 +94,39 @@ def test_sizes_follow_the_work_to_its_process(tmp_path: Path, imported: Import) 
         trace.sql("SELECT pid, grid_x, block_x FROM kernel JOIN process USING (process_id)"),
         "pid grid_x block_x\n 7 8 256",
     )
+
+
+def test_a_copy_from_or_to_the_host_is_one_if_its_call_says_so(
+    tmp_path: Path, imported: Import
+) -> None:
+    """ROCm reports those of pinned memory as copies within the device."""
+    within = "Memcpy DtoD (Device -> Device)"
+    copies = [
+        # The copy may be before its call in the file.
+        ("hipMemcpyAsync", {"kind": "1", "bytes": "8"}, within),
+        ("hipMemcpyWithStream", {"kind": "2"}, within),
+        ("hipMemcpyAsync", {"kind": "3"}, within),
+        ("hipMemcpyAsync", {"kind": "4"}, within),
+        ("hipGraphLaunch", {"kind": "1"}, within),
+        ("hipMemcpyWithStream", {"kind": "1"}, "Memcpy HtoD (Host -> Device)"),
+    ]
+    events = []
+    for number, (call, said, copy) in enumerate(copies, 1):
+        at = 1e15 + 10 * number
+        events += [
+            event("gpu_memcpy", copy, at + 5, 1, 2, correlation=number, device=2, stream=0),
+            event("cuda_runtime", call, at, 1, correlation=number, **said),
+        ]
+    trace = imported(kineto(tmp_path / "a.json", *events))
+    assert_rows(
+        trace.sql("FROM memcpy ORDER BY start_ns"),
+        """
+        correlation_id copy_kind src_kind dst_kind
+        1              HtoD      host     device
+        2              DtoH      device   host
+        3              DtoD      device   device
+        4              DtoD      device   device
+        5              DtoD      device   device
+        6              HtoD      host     device
+        """,
+    )

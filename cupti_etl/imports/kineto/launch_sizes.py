@@ -1,4 +1,4 @@
-"""Sizes of launches as AMD's runtime has them: with the call, and not always with the kernel."""
+"""What AMD's runtime says with a call, and not always with its work: sizes and directions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,26 @@ _SHARED = "dynamic_shared_bytes"
 # These take the threads of the whole grid where others take its blocks (HIP's reference of
 # hip_ext.h), and so does what is said of their kernels.
 _IN_THREADS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
+# hipMemcpyKind, among the arguments of a call.
+_DIRECTION = r'"kind": ?"?(?P<kind>[12])\b'
 
 
 class LaunchSizes:
-    """What the calls of one process say, by correlation id: 36 bytes a launch."""
+    """What the calls of one process say, by correlation id: 36 bytes a launch, 9 a copy."""
 
     def __init__(self) -> None:
         self._batches: list[pa.RecordBatch] = []
+        self._copies: list[pa.RecordBatch] = []
 
     def note(self, calls: pa.RecordBatch) -> None:
         """Take what these calls say; those of CUDA say nothing."""
+        copies = calls.filter(pc.starts_with(calls["name"].cast(pa.string()), "hipMemcpy"))
+        if copies.num_rows:
+            said = pc.extract_regex(copies["arguments"].cast(pa.string()), _DIRECTION)
+            to_device = pc.equal(pc.struct_field(said, "kind"), "1")
+            copy = [copies["correlation_id"], to_device]
+            batch = pa.RecordBatch.from_arrays(copy, ["correlation_id", "to_device"])
+            self._copies.append(batch.drop_null())
         has = pc.and_(pc.is_valid(calls["grid_x"]), pc.is_valid(calls["correlation_id"]))
         some = calls.filter(has)
         if not some.num_rows:
@@ -38,20 +48,51 @@ class LaunchSizes:
 
     def __bool__(self) -> bool:
         """Whether a call said anything."""
-        return bool(self._batches)
+        return bool(self._batches or self._copies)
 
     def fill(self, kernels: pa.Table, process_id: int) -> pa.Table:
         """The kernels, those of the process with the sizes that their calls gave them."""
+        if not self._batches:
+            return kernels
         sizes = pa.Table.from_batches(self._batches).combine_chunks()
         kernels = kernels.combine_chunks()
-        ids = sizes["correlation_id"].combine_chunks()
-        place = pc.index_in(kernels["correlation_id"], value_set=ids)
-        place = pc.if_else(pc.equal(kernels["process_id"], process_id), place, None)
+        place = _place(sizes, kernels, process_id)
         for name in sizes.column_names[1:]:
             at = kernels.schema.get_field_index(name)
             column = pc.coalesce(sizes[name].take(place), kernels[name])
             kernels = kernels.set_column(at, kernels.schema.field(at), column)
         return kernels
+
+    def turn(self, copies: pa.Table, process_id: int) -> pa.Table:
+        """The copies, those of the process from or to the host if their calls said so.
+
+        From pinned memory and to it, which the GPU reads and writes as its own, ROCm reports copies
+        within the device.
+        """
+        if not self._copies:
+            return copies
+        said = pa.Table.from_batches(self._copies).combine_chunks()
+        copies = copies.combine_chunks()
+        is_inside = pc.equal(copies["copy_kind"].cast(pa.string()), "DtoD")
+        place = pc.if_else(is_inside, _place(said, copies, process_id), None)
+        to_device = said["to_device"].take(place)
+        turned = {
+            "copy_kind": pc.if_else(to_device, "HtoD", "DtoH"),
+            "src_kind": pc.if_else(to_device, "host", "device"),
+            "dst_kind": pc.if_else(to_device, "device", "host"),
+        }
+        for name, values in turned.items():
+            at, known = copies.schema.get_field_index(name), copies[name].cast(pa.string())
+            column = pc.coalesce(values, known).cast(copies.schema.field(at).type)
+            copies = copies.set_column(at, copies.schema.field(at), column)
+        return copies
+
+
+def _place(said: pa.Table, work: pa.Table, process_id: int) -> pa.Array:
+    """Where it is said what a call of the process asked for, for each of its rows."""
+    ids = said["correlation_id"].combine_chunks()
+    place = pc.index_in(work["correlation_id"], value_set=ids)
+    return pc.if_else(pc.equal(work["process_id"], process_id), place, None)
 
 
 def _at_least(least: int, sizes: pa.Array) -> pa.Array:
