@@ -1,4 +1,4 @@
-"""A process that has imported what `cupti-etl capture` imports; a capture is a copy of it.
+"""A process that has loaded what `cupti-etl capture` loads; a capture is a copy of it.
 
 Importing is more than half of the work of so small a capture.  Where it matters how the process
 is started, or what becomes of it while it runs, tests start one of their own.
@@ -7,6 +7,7 @@ is started, or what becomes of it while it runs, tests start one of their own.
 from __future__ import annotations
 
 import atexit
+import gc
 import importlib
 import json
 import os
@@ -17,6 +18,7 @@ import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 from support import leftovers
@@ -24,7 +26,10 @@ from support import leftovers
 TESTS = Path(__file__).parents[1]
 # What the loader and Python read when they start, and not again.
 _AT_THE_START = ("ARROW_", "GLIBC_", "LANG", "LC_", "LD_", "MALLOC_", "OPENBLAS_", "PYTHON")
-_IMPORTED = ("commands.capture", "capture.session", "storage.compaction", "storage.parquet")
+_IMPORTED = (
+    *("capture.session", "commands.capture", "pm.sampling"),
+    *("storage.compaction", "storage.name", "storage.parquet"),
+)
 _MOST_BYTES = 1 << 17
 
 
@@ -135,10 +140,17 @@ def _await_request(asked: socket.socket) -> tuple[bytes, list[int]]:
 def _main(descriptor: int) -> None:
     sys.path.remove(str(TESTS))
     from cupti_etl.cli import load_with_one_thread, main
+    from cupti_etl.errors import EtlError
+    from cupti_etl.native.loader import load
 
     load_with_one_thread()
     for name in _IMPORTED:
         importlib.import_module(f"cupti_etl.{name}")
+    with suppress(EtlError):  # which each copy would say itself
+        load()
+    # No copy looks for garbage in what is imported: each would have to copy those pages.
+    gc.collect()
+    gc.freeze()
     with socket.socket(fileno=descriptor) as asked:
         request, streams = _await_request(asked)
     told = json.loads(request)
