@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from cupti_etl.queries.catalog import TABLE_ROWS, Catalog
 from cupti_etl.queries.tables import empty_table
 from cupti_etl.schema.arrow import TABLES
-from cupti_etl.storage.sources import Folder, Source, identifier
+from cupti_etl.storage.sources import File, Folder, Source, identifier
 from cupti_etl.storage.state import State, state_bytes, state_of
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ MOST_BYTES = 256 << 10
 # Of many folders, where each part that is opened costs as much as some thousand rows of it, this
 # for each, up to some million rows.
 _FOLDER_BYTES, _FOLDERS_BYTES = 128 << 10, 16 << 20
+# What a row takes in a part, about: of the demo's trace five bytes to twenty.
+_ROW_BYTES = 16
 _MANY = 1 << 60
 
 
@@ -61,6 +63,9 @@ class SmallTables:
 
     def __init__(self) -> None:
         self._folders: tuple[Folder, ...] = ()
+        self._files: tuple[File, ...] = ()
+        # By table, where all are in files, what parts of as many rows would take.
+        self._in_files: dict[str, int] = {}
         self._states: dict[str, State] = {}
         self._read: dict[str, tuple[State | None, bool]] = {}
         self.without_rows: set[str] = set()
@@ -68,12 +73,14 @@ class SmallTables:
     def open(self, sources: Sequence[Source]) -> None:
         """Say where the rows are; of files with tables of their own none is copied."""
         folders = tuple(each for each in sources if isinstance(each, Folder))
-        self._folders = folders if len(folders) == len(sources) else ()
+        files = tuple(each for each in sources if isinstance(each, File))
+        self._folders = () if files else folders
+        self._files, self._in_files = () if folders else files, {}
 
     @property
     def most_bytes(self) -> int:
         """How large all parts may be, compressed, of a table or of all that a query reads."""
-        others = len(self._folders) - 1
+        others = len(self._folders or self._files) - 1
         return max(MOST_BYTES, min(others * _FOLDER_BYTES, _FOLDERS_BYTES))
 
     def parts(self, table: str) -> State:
@@ -103,6 +110,10 @@ class SmallTables:
         self._read[table] = None, False
         if not select:
             return empty_table(table)
+        if self._files:
+            if not self._in_files:
+                self._look_in_files(con)
+            self._read[table] = None, self._in_files.get(table) == 0
         if not parts or (state_bytes(parts) > self.most_bytes and not is_empty):
             return select
         if is_empty:
@@ -117,6 +128,15 @@ class SmallTables:
             select = f"FROM {copy}"
         self._read[table] = parts, made == [(0,)]
         return select
+
+    def _look_in_files(self, con: duckdb.DuckDBPyConnection) -> None:
+        """Look how large the tables are, which they stay for as long as the files are attached."""
+        found = con.execute(
+            "SELECT table_name, sum(estimated_size) FROM duckdb_tables()"
+            " WHERE list_contains(?, database_name) AND schema_name = 'main' GROUP BY table_name",
+            [[file.database for file in self._files]],
+        ).fetchall()
+        self._in_files = {table: int(rows) * _ROW_BYTES for table, rows in found}
 
     def note(self, table: str) -> None:
         """Say that what was read last is what is asked now; until then the former parts are."""
@@ -133,7 +153,7 @@ class SmallTables:
     def bytes(self, table: str) -> int:
         """How large the parts of a table in memory are; more than is few of one that is not."""
         parts = self._states.get(table)
-        return _MANY if parts is None else state_bytes(parts)
+        return self._in_files.get(table, _MANY) if parts is None else state_bytes(parts)
 
     def stale(self, there: Mapping[str, State]) -> list[str]:
         """The tables in memory whose parts are no longer those that were read.

@@ -26,6 +26,7 @@ from cupti_etl.queries import small_tables
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Materialized, Operator
+from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema.arrow import TABLES
 
 ONE = "start_ns end_ns name\n 0 10 a"
@@ -274,3 +275,21 @@ def test_a_damaged_column_matters_only_where_it_is_asked(
 
 def arrow_index(name: str) -> int:
     return int(as_table("kernel", "").schema.get_field_index(name))
+
+
+@pytest.mark.parametrize(("most_bytes", "is_kept"), [(2 * 16, True), (2 * 16 - 1, False)])
+def test_what_is_of_few_rows_of_a_file_is_computed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_bytes: int, is_kept: bool
+) -> None:
+    """Its tables are not copied; what queries make of them is."""
+    monkeypatch.setattr(small_tables, "MOST_BYTES", most_bytes)
+    with cupti_etl.open(write_tables(tmp_path / "run", kernel=f"{ONE}\n 20 30 b")) as opened:
+        export_duckdb(opened, tmp_path / "run.duckdb")
+    with cupti_etl.open(tmp_path / "run.duckdb") as opened:
+        assert opened.query("kernel_named").count() == 2
+        # The file says that there are no calls, so nothing is computed of them.
+        assert opened.query("api_summary").count() == 0
+        assert in_memory(opened) == []
+        kept = in_memory(opened, "_derived_")
+    assert ("_derived_kernel_named" in kept) == is_kept
+    assert "_derived_api_summary" not in kept
