@@ -50,6 +50,17 @@ def fakes() -> Fakes:
 
 
 @pytest.fixture
+def without_trace_duckdb(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Imports leave that file out, which takes half the time of a small one.
+
+    test_real_files has it.
+    """
+    from cupti_etl.imports import run
+
+    monkeypatch.setattr(run, "_link", lambda folder: None)
+
+
+@pytest.fixture
 def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the migrations, to which tests may add."""
     from cupti_etl.schema import revisions

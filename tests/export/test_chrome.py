@@ -12,7 +12,7 @@ from support.trace import assert_rows, write_trace
 
 import cupti_etl
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("without_trace_duckdb")]
 
 DATA = Path(__file__).parents[1] / "data"
 PROCESS = "process_id pid\n 1 4242"

@@ -14,19 +14,14 @@ from support.trace import ONE_THREAD, words
 
 import cupti_etl
 from cupti_etl.api import Trace
-from cupti_etl.imports import run
 from cupti_etl.imports.run import import_traces
 
 Import = Callable[..., Trace]
 
 
 @pytest.fixture
-def imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Import]:
-    """Imports files, and opens the trace until the end of the test.
-
-    Without trace.duckdb, which takes half the time of so small an import: test_real_files has it.
-    """
-    monkeypatch.setattr(run, "_link", lambda folder: None)
+def imported(tmp_path: Path, without_trace_duckdb: None) -> Iterator[Import]:
+    """Imports files, and opens the trace until the end of the test."""
     with ExitStack() as stack:
 
         def make(*files: Path, jobs: int = 2) -> Trace:

@@ -17,6 +17,8 @@ import cupti_etl
 from cupti_etl.errors import ForeignError
 from cupti_etl.imports.run import import_traces
 
+pytestmark = pytest.mark.usefixtures("without_trace_duckdb")
+
 _TID = (1 << 48) | 11 << 24
 _PID = 11
 _TABLES: dict[str, dict[str, list[Any]]] = {

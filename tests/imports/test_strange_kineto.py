@@ -116,6 +116,7 @@ def report(files: list[list[Event]], folder: Path) -> tuple[Report, int]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_trace_duckdb")
 @pytest.mark.parametrize("name", STRANGE)
 def test_every_answer_stands(name: str, tmp_path: Path) -> None:
     files, steps = STRANGE[name]
