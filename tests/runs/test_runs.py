@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -53,11 +54,29 @@ def run(home: Path, name: str, begin_s: int, step_ns: int, **more: str) -> Path:
     return write_trace(home / name, **{**tables, **more})
 
 
+def two(home: Path) -> Path:
+    run(home, "a/second", 200, 1100)
+    run(home, "first", 100, 1000)
+    return home
+
+
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    run(tmp_path, "a/second", 200, 1100)
-    run(tmp_path, "first", 100, 1000)
-    return tmp_path
+    return two(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def catalogued(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same two, with their catalogue, for those who copy it."""
+    home = two(tmp_path_factory.mktemp("catalogued"))
+    catalogue(home)
+    return home
+
+
+@pytest.fixture
+def known(tmp_path: Path, catalogued: Path) -> Path:
+    """The same two, which need not be opened any more."""
+    return Path(shutil.copytree(catalogued, tmp_path / "known"))
 
 
 def rows(home: Path) -> list[dict[str, Any]]:
@@ -94,15 +113,15 @@ def test_a_step_that_all_ranks_take_counts_once(tmp_path: Path) -> None:
     assert one["steps"] == 6
 
 
-def test_a_run_without_a_date_has_none(home: Path) -> None:
-    run(home, "dated", 2_000_100, 1000)
+def test_a_run_without_a_date_has_none(known: Path) -> None:
+    run(known, "dated", 2_000_100, 1000)
     # Some exports of nsys have times since the recording began, and nothing else.
-    assert [row["started"] for row in rows(home)] == [None, None, "1970-01-24 03:35:00Z"]
+    assert [row["started"] for row in rows(known)] == [None, None, "1970-01-24 03:35:00Z"]
 
 
-def test_kernels_of_the_first_and_the_last(home: Path) -> None:
-    run(home, "third", 300, 2000, capture="start_ns end_ns command\n 300000000000 - other")
-    table, _ = catalogue(home)
+def test_kernels_of_the_first_and_the_last(known: Path) -> None:
+    run(known, "third", 300, 2000, capture="start_ns end_ns command\n 300000000000 - other")
+    table, _ = catalogue(known)
     (train, other) = sorted(
         kernels(table).table.to_pylist(), key=lambda row: str(row["command"]), reverse=True
     )
@@ -113,12 +132,12 @@ def test_kernels_of_the_first_and_the_last(home: Path) -> None:
     assert (other["runs"], other["change_pct"]) == (1, 0)
 
 
-def test_runs_of_unknown_commands_are_not_compared(home: Path) -> None:
+def test_runs_of_unknown_commands_are_not_compared(known: Path) -> None:
     for name, begin in (("x", 300), ("y", 400)):
         told = f"start_ns end_ns command\n {begin}000000000 - -"
-        run(home, name, begin, begin, capture=told)
-    assert [row["step_change_pct"] for row in rows(home)[2:]] == [None, None]
-    assert kernels(catalogue(home)[0]).table.num_rows == 3
+        run(known, name, begin, begin, capture=told)
+    assert [row["step_change_pct"] for row in rows(known)[2:]] == [None, None]
+    assert kernels(catalogue(known)[0]).table.num_rows == 3
 
 
 def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -147,11 +166,11 @@ def test_only_what_is_new_is_opened(home: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 something PAR1"])
-def test_a_damaged_catalogue_is_made_anew(home: Path, content: bytes) -> None:
-    before = rows(home)
-    (home / NAME).write_bytes(content)
-    assert rows(home) == before
-    assert duckdb.sql(f"SELECT count(*) FROM '{home / NAME}'").fetchall() == [(2,)]
+def test_a_damaged_catalogue_is_made_anew(known: Path, content: bytes) -> None:
+    before = rows(known)
+    (known / NAME).write_bytes(content)
+    assert rows(known) == before
+    assert duckdb.sql(f"SELECT count(*) FROM '{known / NAME}'").fetchall() == [(2,)]
 
 
 def test_a_catalogue_of_another_version_is_made_anew(
@@ -166,9 +185,9 @@ def test_a_catalogue_of_another_version_is_made_anew(
     assert len(names) == 2
 
 
-def test_a_damaged_trace_is_a_row(home: Path) -> None:
-    (home / "first/kernel/part-000000.parquet").write_bytes(b"no parquet")
-    good, bad = rows(home)
+def test_a_damaged_trace_is_a_row(known: Path) -> None:
+    (known / "first/kernel/part-000000.parquet").write_bytes(b"no parquet")
+    good, bad = rows(known)
     assert (good["run"], good["kernels"], good["problem"]) == ("a/second", 6, None)
     assert (bad["run"], bad["verdict"], bad["step_ns"]) == ("first", "cannot be read", None)
     assert "part-000000.parquet is damaged" in bad["problem"]
