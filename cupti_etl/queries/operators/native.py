@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from cupti_etl.queries.operators.definition import NativeOperator
 
 # Of a slice, two of which are in the operator: some 100 MiB for each row group, which a thread of
-# DuckDB reads alone.
-SLICE_ROWS = min(3, os.cpu_count() or 1) << 20
+# DuckDB reads alone, beside the one that computes.
+SLICE_ROWS = min(max((os.cpu_count() or 1) // 2, 1), 3) << 20
 _BATCH_ROWS = 1 << 17
 # Batches that wait for an operator which reads them as they come.
 _AHEAD = 16
