@@ -56,12 +56,13 @@ def detect(path: Path) -> Source:
     if _is_archive(head):
         raise ForeignError(f"{path} is an archive", "extract it, and import the files")
     inside = _extracted(head)
-    if _is_of_xla(inside or head):
+    begin = inside or head
+    if _is_of_xla(begin):
         raise ForeignError(
             f"{path} is a profile of JAX or TensorFlow, which is not read",
             "capture the program: cupti-etl capture -- python PROGRAM; or export it from nsys",
         )
-    if _EXECUTION_TRACE in (inside or head) and b'"traceEvents"' not in (inside or head):
+    if _EXECUTION_TRACE in begin and b'"traceEvents"' not in begin:
         raise ForeignError(
             f"{path} is an execution trace of PyTorch, which has no times of GPUs",
             "import what torch.profiler's export_chrome_trace wrote",

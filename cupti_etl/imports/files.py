@@ -256,11 +256,11 @@ def _late(source: Source, table: str) -> Iterator[Callable[[pa.Table], pa.Table]
     """Give rows of GPU work to the processes, and what calls said of it, known only now."""
     for before, after in source.moved.items():
         yield partial(_move, before, after, table)
-    for process_id, sizes in source.sizes.items():
+    for process_id, calls in source.hip_calls.items():
         if table == "kernel":
-            yield partial(sizes.fill, process_id=process_id)
+            yield partial(calls.fill_sizes, process_id=process_id)
         elif table == "memcpy":
-            yield partial(sizes.turn, process_id=process_id)
+            yield partial(calls.fill_directions, process_id=process_id)
 
 
 def _changed(changes: list[Callable[[pa.Table], pa.Table]], rows: pa.Table) -> pa.Table | None:

@@ -18,7 +18,7 @@ from cupti_etl.schema.loss import Loss
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
+    from cupti_etl.imports.kineto.hip_calls import HipCalls
 
 # Calls that ask a GPU for work.
 ASKS = "^(hip|cu(da)?)(Launch(Kernel|Cooperative)|GraphLaunch|Mem(cpy|set))"
@@ -115,7 +115,7 @@ class Source(ABC):
         skipped: what is not kept of it; complete when all batches have been read.
         moved: of work on GPUs, the processes that turned out to be others, when all batches
             have been read.
-        sizes: by process, what calls say of their kernels and copies, likewise.
+        hip_calls: by process, what calls say of their kernels and copies, likewise.
     """
 
     kind: str
@@ -124,7 +124,7 @@ class Source(ABC):
         self.path = path
         self.skipped = Skipped()
         self.moved: dict[int, int] = {}
-        self.sizes: dict[int, LaunchSizes] = {}
+        self.hip_calls: dict[int, HipCalls] = {}
 
     @abstractmethod
     def batches(self) -> Iterator[tuple[str, pa.RecordBatch]]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cupti_etl.imports.columns import mapped
-from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
+from cupti_etl.imports.kineto.hip_calls import HipCalls
 from cupti_etl.imports.source import Process, new_process_id
 
 _LABELLED = re.compile(r"\[([^\]]{1,64})\] (.+)")
@@ -57,7 +57,7 @@ class Share:
     gpu: Process
     devices: set[int] = field(default_factory=set)
     callers: set[str] = field(default_factory=set)
-    sizes: LaunchSizes = field(default_factory=LaunchSizes)
+    hip_calls: HipCalls = field(default_factory=HipCalls)
 
 
 class Shares:

@@ -121,8 +121,8 @@ class Kineto(Source):
             if label is None and self._is_merged and not share.gpu.stored:
                 continue
             owner = self._settle(label, share)
-            if len(share.callers) < 2 and share.sizes:
-                self.sizes[owner.process_id] = share.sizes
+            if len(share.callers) < 2 and share.hip_calls:
+                self.hip_calls[owner.process_id] = share.hip_calls
             devices = self._device_rows(owner.process_id, share.devices)
             owner.stored += devices.num_rows
             yield "device", devices
@@ -207,7 +207,7 @@ class Kineto(Source):
                     some, is_gpu or kind in kineto_rows.CALLS, self._of_pid if is_of_file else None
                 ):
                     self._note_place(kind, mine, share)
-                    self._frame.gpu_id, self._frame.sizes = gpu.process_id, share.sizes
+                    self._frame.gpu_id, self._frame.hip_calls = gpu.process_id, share.hip_calls
                     for table, batch in handler(mine, self._frame):
                         yield gpu if is_gpu else None, table, batch
 

@@ -16,7 +16,7 @@ from cupti_etl.imports.columns import (
     null_if,
 )
 from cupti_etl.imports.kineto.arguments import ARGUMENTS, argument_rows, with_all_arguments
-from cupti_etl.imports.kineto.launch_sizes import LaunchSizes
+from cupti_etl.imports.kineto.hip_calls import HipCalls
 from cupti_etl.imports.kineto.memory import allocations
 from cupti_etl.imports.kineto.names import copy_of, low_bits, set_kind
 from cupti_etl.imports.skipped import Skipped
@@ -37,7 +37,7 @@ class Frame(Batches):
         self.gpu_id = gpu_id
         super().__init__(skipped)
         self._of_pid = of_pid
-        self.sizes = LaunchSizes()
+        self.hip_calls = HipCalls()
 
     def owner(self, events: pa.RecordBatch) -> pa.Array:
         """The processes of what happened on the host."""
@@ -169,7 +169,7 @@ def _calls(domain: str) -> Handler:
             "thread_id": _thread(events),
         }
         yield "api_call", frame.batch("api_call", events.num_rows, values)
-        frame.sizes.note(events)
+        frame.hip_calls.note(events)
         external = operator_of(events)
         is_other = pc.and_(pc.is_valid(external), pc.is_valid(correlation))
         some = correlation.filter(is_other)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,22 +18,17 @@ _IN_THREADS = ("hipExtModuleLaunchKernel", "hipHccModuleLaunchKernel")
 _DIRECTION = r'"kind": ?"?(?P<kind>[12])\b'
 
 
-class LaunchSizes:
+class HipCalls:
     """What the calls of one process say, by correlation id: 36 bytes a launch, 9 a copy."""
 
     def __init__(self) -> None:
-        self._batches: list[pa.RecordBatch] = []
+        self._launches: list[pa.RecordBatch] = []
         self._copies: list[pa.RecordBatch] = []
 
     def note(self, calls: pa.RecordBatch) -> None:
         """Take what these calls say; those of CUDA say nothing."""
-        copies = calls.filter(pc.starts_with(calls["name"].cast(pa.string()), "hipMemcpy"))
-        if copies.num_rows:
-            said = pc.extract_regex(copies["arguments"].cast(pa.string()), _DIRECTION)
-            to_device = pc.equal(pc.struct_field(said, "kind"), "1")
-            copy = [copies["correlation_id"], to_device]
-            batch = pa.RecordBatch.from_arrays(copy, ["correlation_id", "to_device"])
-            self._copies.append(batch.drop_null())
+        name = calls["name"].cast(pa.string())
+        self._note_copies(calls.filter(pc.starts_with(name, "hipMemcpy")))
         has = pc.and_(pc.is_valid(calls["grid_x"]), pc.is_valid(calls["correlation_id"]))
         some = calls.filter(has)
         if not some.num_rows:
@@ -44,26 +41,29 @@ class LaunchSizes:
             columns[f"grid_{axis}"] = pc.if_else(in_threads, blocks, grid)
         columns[_SHARED] = _at_least(0, some["shared"])
         arrays = [some["correlation_id"], *(fit(column, pa.int32()) for column in columns.values())]
-        self._batches.append(pa.RecordBatch.from_arrays(arrays, ["correlation_id", *columns]))
+        self._launches.append(pa.RecordBatch.from_arrays(arrays, ["correlation_id", *columns]))
+
+    def _note_copies(self, calls: pa.RecordBatch) -> None:
+        if not calls.num_rows:
+            return
+        said = pc.extract_regex(calls["arguments"].cast(pa.string()), _DIRECTION)
+        to_device = pc.equal(pc.struct_field(said, "kind"), "1")
+        columns = {"correlation_id": calls["correlation_id"], "to_device": to_device}
+        self._copies.append(pa.RecordBatch.from_pydict(columns).drop_null())
 
     def __bool__(self) -> bool:
         """Whether a call said anything."""
-        return bool(self._batches or self._copies)
+        return bool(self._launches or self._copies)
 
-    def fill(self, kernels: pa.Table, process_id: int) -> pa.Table:
+    def fill_sizes(self, kernels: pa.Table, process_id: int) -> pa.Table:
         """The kernels, those of the process with the sizes that their calls gave them."""
-        if not self._batches:
+        if not self._launches:
             return kernels
-        sizes = pa.Table.from_batches(self._batches).combine_chunks()
-        kernels = kernels.combine_chunks()
+        sizes = pa.Table.from_batches(self._launches).combine_chunks()
         place = _place(sizes, kernels, process_id)
-        for name in sizes.column_names[1:]:
-            at = kernels.schema.get_field_index(name)
-            column = pc.coalesce(sizes[name].take(place), kernels[name])
-            kernels = kernels.set_column(at, kernels.schema.field(at), column)
-        return kernels
+        return _filled(kernels, {name: sizes[name].take(place) for name in sizes.column_names[1:]})
 
-    def turn(self, copies: pa.Table, process_id: int) -> pa.Table:
+    def fill_directions(self, copies: pa.Table, process_id: int) -> pa.Table:
         """The copies, those of the process from or to the host if their calls said so.
 
         From pinned memory and to it, which the GPU reads and writes as its own, ROCm reports copies
@@ -72,7 +72,6 @@ class LaunchSizes:
         if not self._copies:
             return copies
         said = pa.Table.from_batches(self._copies).combine_chunks()
-        copies = copies.combine_chunks()
         is_inside = pc.equal(copies["copy_kind"].cast(pa.string()), "DtoD")
         place = pc.if_else(is_inside, _place(said, copies, process_id), None)
         to_device = said["to_device"].take(place)
@@ -81,18 +80,23 @@ class LaunchSizes:
             "src_kind": pc.if_else(to_device, "host", "device"),
             "dst_kind": pc.if_else(to_device, "device", "host"),
         }
-        for name, values in turned.items():
-            at, known = copies.schema.get_field_index(name), copies[name].cast(pa.string())
-            column = pc.coalesce(values, known).cast(copies.schema.field(at).type)
-            copies = copies.set_column(at, copies.schema.field(at), column)
-        return copies
+        return _filled(copies, turned)
 
 
-def _place(said: pa.Table, work: pa.Table, process_id: int) -> pa.Array:
+def _place(said: pa.Table, work: pa.Table, process_id: int) -> pa.ChunkedArray:
     """Where it is said what a call of the process asked for, for each of its rows."""
     ids = said["correlation_id"].combine_chunks()
     place = pc.index_in(work["correlation_id"], value_set=ids)
     return pc.if_else(pc.equal(work["process_id"], process_id), place, None)
+
+
+def _filled(work: pa.Table, said: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+    """The rows with what is said of them, as far as it is."""
+    for name, values in said.items():
+        at = work.schema.get_field_index(name)
+        column = pc.coalesce(values, work[name].cast(values.type))
+        work = work.set_column(at, work.schema.field(at), column.cast(work.schema.field(at).type))
+    return work
 
 
 def _at_least(least: int, sizes: pa.Array) -> pa.Array:
