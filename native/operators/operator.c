@@ -112,35 +112,19 @@ void etl_operator_free(struct etl_operator *operator)
 }
 
 /* Rows out of columns, few enough at a time to stay in the nearest cache. */
-static void turn(int64_t *rows, unsigned width, const int64_t *const *columns, int64_t from, int64_t n)
+static void turn(int64_t *rows, unsigned width, const int64_t *const *columns, const int64_t *which, int64_t n)
 {
 	for (unsigned c = 0; c < width; c++) {
 		for (int64_t i = 0; i < n; i++)
-			rows[(size_t)i * width + c] = columns[c][from + i];
+			rows[(size_t)i * width + c] = columns[c][which[i]];
 	}
 }
 
-static int keep_rows(struct table *table, const int64_t *const *columns, int64_t n)
-{
-	for (int64_t i = 0; i < n;) {
-		int64_t room, *rows = table_room(table, MOST_TURNED, &room);
-
-		if (!rows)
-			return -ENOMEM;
-		if (room > n - i)
-			room = n - i;
-		turn(rows, table->width, columns, i, room);
-		table->n += (size_t)room;
-		i += room;
-	}
-	return 0;
-}
-
-/* Which of the next rows are this one's, of no more than can be turned at once; how many. */
+/* Which rows up to `end` are this one's, of which there can be as many as are turned at once. */
 static int64_t own_rows(const struct etl_operator *operator, unsigned input, const int64_t *const *columns,
-			int64_t from, int64_t n, int64_t *own)
+			int64_t from, int64_t end, int64_t *own)
 {
-	int64_t end = n - from < MOST_TURNED ? n : from + MOST_TURNED, count = 0;
+	int64_t count = 0;
 
 	for (int64_t i = from; i < end; i++) {
 		own[count] = i;
@@ -149,19 +133,36 @@ static int64_t own_rows(const struct etl_operator *operator, unsigned input, con
 	return count;
 }
 
+static int keep_rows(struct etl_operator *operator, unsigned input, const int64_t *const *columns, int64_t n)
+{
+	struct table *table = &operator->inputs[input];
+	int64_t own[MOST_TURNED];
+
+	for (int64_t from = 0, end; from < n; from = end) {
+		int64_t room, count, *rows = table_room(table, MOST_TURNED, &room);
+
+		if (!rows)
+			return -ENOMEM;
+		end = n - from < room ? n : from + room;
+		count = own_rows(operator, input, columns, from, end, own);
+		turn(rows, table->width, columns, own, count);
+		table->n += (size_t)count;
+	}
+	return 0;
+}
+
 static int add_rows(struct etl_operator *operator, unsigned input, const int64_t *const *columns, int64_t n)
 {
 	unsigned width = operator->kind->widths[input];
 	int64_t rows[MOST_TURNED * MAX_WIDTH], own[MOST_TURNED];
 	int result = 0;
 
-	for (int64_t from = 0; !result && from < n; from += MOST_TURNED) {
-		int64_t count = own_rows(operator, input, columns, from, n, own);
+	for (int64_t from = 0, end; !result && from < n; from = end) {
+		int64_t count;
 
-		for (unsigned c = 0; c < width; c++) {
-			for (int64_t i = 0; i < count; i++)
-				rows[i * width + c] = columns[c][own[i]];
-		}
+		end = n - from < MOST_TURNED ? n : from + MOST_TURNED;
+		count = own_rows(operator, input, columns, from, end, own);
+		turn(rows, width, columns, own, count);
 		for (int64_t i = 0; !result && i < count; i++)
 			result = operator->kind->row(operator->state, input, rows + i * width,
 						     operator->outputs);
@@ -190,7 +191,7 @@ int etl_operator_add(struct etl_operator *operator, uint32_t input, struct Arrow
 			columns[c] = (const int64_t *)child->buffers[1] + child->offset + batch->offset;
 		}
 		if (!result && etl_operator_orders(operator, input))
-			result = keep_rows(&operator->inputs[input], columns, batch->length);
+			result = keep_rows(operator, input, columns, batch->length);
 		else if (!result)
 			result = add_rows(operator, input, columns, batch->length);
 	}

@@ -63,7 +63,7 @@ class NativeOperator:
         first: a SELECT for an input before these, which is given whole.
         before: tables to make first, which are there for the inputs and while the rest is made.
         kept: tables to make next, which the queries may read, too.
-        beside: a table with whose rows those of the outputs are put, first with first and so on.
+        paired: a table with whose rows those of the outputs are kept, first with first and so on.
         added: what makes one row of those of several executions, as a list of a SELECT that groups
             by all else, if rows can be shared out to them.
     """
@@ -79,7 +79,7 @@ class NativeOperator:
     first: str = ""
     before: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, str] = field(default_factory=dict)
-    beside: str = ""
+    paired: str = ""
     added: str = ""
 
 
@@ -120,8 +120,8 @@ def _compute(
             kept = f"SELECT {', '.join(_kept(*column) for column in columns.items())} FROM _output"
             if len(executions) > 1:
                 kept = f"SELECT {native.added} FROM ({kept}) GROUP BY ALL"
-            if native.beside:
-                kept = f"FROM {native.beside} POSITIONAL JOIN ({kept})"
+            if native.paired:
+                kept = f"FROM {native.paired} POSITIONAL JOIN ({kept})"
             put(name, kept)
             con.unregister("_output")
     finally:

@@ -169,7 +169,7 @@ CAUSE = NativeOperator(
         "_derived_spent": "profiler_ns loading_ns waiting_ns memory_ns launching_ns other_ns"
         " split_ns is_known:BOOLEAN is_after_wait:BOOLEAN"
     },
-    beside="_derived_gap",
+    paired="_derived_gap",
     queries={
         "_gap_cause": reads_instead(
             library()["_gap_cause"].sql,

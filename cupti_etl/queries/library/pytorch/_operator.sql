@@ -146,7 +146,7 @@ found AS MATERIALIZED (
 ),
 -- All of threads in which one begins in another and outlasts it, as what Gloo marks until it is
 -- done: there the number of open ones does not say which is around.
-crossed AS MATERIALIZED (
+on_crossed_threads AS MATERIALIZED (
     SELECT range_id
     FROM spans
     WHERE (process_id, thread_id) IN (
@@ -161,7 +161,7 @@ crossing AS (
                sum(step * place) OVER line AS places
         FROM events
         JOIN placed USING (range_id)
-        SEMI JOIN crossed USING (range_id)
+        SEMI JOIN on_crossed_threads USING (range_id)
         WINDOW line AS (
             ORDER BY process_id, thread_id, at_ns, turn, longer, range_id, step DESC
             ROWS UNBOUNDED PRECEDING
@@ -171,12 +171,12 @@ crossing AS (
     HAVING sum(step * open) != 1 OR sum(step * places) != any_value(place)
 ),
 nesting AS MATERIALIZED (
-    SELECT range_id, parent_range_id FROM _range_parent WHERE EXISTS (FROM crossed)
+    SELECT range_id, parent_range_id FROM _range_parent WHERE EXISTS (FROM on_crossed_threads)
 ),
 climbing AS (
     SELECT range_id, parent_range_id AS around_id
     FROM nesting
-    SEMI JOIN crossed USING (range_id)
+    SEMI JOIN on_crossed_threads USING (range_id)
     UNION ALL
     SELECT climbing.range_id, around.parent_range_id
     FROM climbing
@@ -186,7 +186,7 @@ climbing AS (
 parents AS (
     SELECT range_id, around_id AS parent_range_id
     FROM found
-    ANTI JOIN crossed USING (range_id)
+    ANTI JOIN on_crossed_threads USING (range_id)
     UNION ALL
     SELECT range_id, around_id
     FROM climbing
