@@ -6,9 +6,10 @@ for it first.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import closing, suppress
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from cupti_etl.queries.interruptible import interruptible
@@ -34,10 +35,15 @@ def at_once(
         EtlError: of the first that raised one.
     """
 
+    # Each thread has one of each trace, one after the other being asked there.
+    sessions: dict[tuple[int, Trace], Trace] = {}
+
     def run(trace: Trace, ask: Callable[[Trace], _T]) -> _T:
+        here = threading.get_ident(), trace
         try:
-            with closing(trace.session()) as session:
-                return ask(session)
+            if here not in sessions:
+                sessions[here] = trace.session()
+            return ask(sessions[here])
         except BaseException:
             cancel()  # none is begun after that
             raise
@@ -49,7 +55,9 @@ def at_once(
             each.cancel()
 
     def run_all() -> list[_T]:
-        with ThreadPoolExecutor(min((trace.most_at_once for trace, _ in asks), default=1)) as pool:
+        most = min((each.most_at_once for each in {trace for trace, _ in asks}), default=1)
+        with ExitStack() as at_end, ThreadPoolExecutor(most) as pool:
+            at_end.callback(close)
             with suppress(RuntimeError):  # no thread can be begun at a program's end
                 futures.extend(pool.submit(run, *ask) for ask in asks)
             try:
@@ -62,6 +70,10 @@ def at_once(
                 return found
             finally:
                 cancel()
+
+    def close() -> None:
+        for each in sessions.values():
+            each.close()
 
     def stop() -> None:
         cancel()
