@@ -105,9 +105,13 @@ def part_files(folder: str | Path) -> list[os.DirEntry[str]]:
 
 def all_part_files(path: Path) -> Iterator[os.DirEntry[str]]:
     """The parts of all folders in one, whatever these are called; it is asked of each statement."""
-    for entry in _entries(path):
-        if entry.is_dir():
-            yield from part_files(entry.path)
+    for folder in sub_folders(path):
+        yield from part_files(folder)
+
+
+def sub_folders(path: str | Path) -> list[str]:
+    """The folders in one; none where it cannot be read."""
+    return [entry.path for entry in _entries(path) if entry.is_dir()]
 
 
 def _entries(folder: str | Path) -> list[os.DirEntry[str]]:

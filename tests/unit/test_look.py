@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +12,7 @@ from support.trace import add_part, write_trace
 
 import cupti_etl
 from cupti_etl.storage import state
+from cupti_etl.storage.sources import Folder, part_files
 
 ONE = "start_ns end_ns name\n 0 10 a"
 
@@ -19,11 +22,12 @@ def test_many_files_are_looked_for_a_tenth_of_the_time(
 ) -> None:
     now_s, look = [0.0], state.state
 
-    def slow(sources):
+    def slow(*given):
         now_s[0] += 1.0
-        return look(sources)
+        return look(*given)
 
-    monkeypatch.setattr(state, "time", SimpleNamespace(monotonic=lambda: now_s[0]))
+    clocks = SimpleNamespace(monotonic=lambda: now_s[0], time_ns=time.time_ns)
+    monkeypatch.setattr(state, "time", clocks)
     monkeypatch.setattr(state, "state", slow)
     path = write_trace(tmp_path / "run", kernel=ONE)
     with cupti_etl.open(path) as opened:
@@ -47,3 +51,65 @@ def test_many_files_are_looked_for_a_tenth_of_the_time(
         # As a part of them has vanished.
         opened._connection.views.look.again()
         assert kernels() == 4
+
+
+@pytest.fixture
+def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Gets which of the folders ``kernel`` and ``aside`` are listed."""
+    found: list[str] = []
+
+    def noted(folder):
+        if Path(folder).name in ("kernel", "aside"):
+            found.append(Path(folder).name)
+        return part_files(folder)
+
+    monkeypatch.setattr(state, "part_files", noted)
+    return found
+
+
+def test_a_folder_is_listed_anew_where_something_came_or_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: list[str]
+) -> None:
+    monkeypatch.setattr(state, "_TICK_NS", -(10**18))  # as if all had happened long ago
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    folders = [Folder(path)]
+    look = state.Look(folders)
+
+    def looked(*, lists: list[str]) -> state.State:
+        listed.clear()
+        found = look()
+        assert sorted(listed) == lists
+        assert found == state.state(folders)
+        return found
+
+    first = looked(lists=["kernel"])
+    assert looked(lists=[]) == first
+    # An mtime of its own, as the clock of a file system may not have ticked since.
+    added = add_part(path, "kernel", ONE)
+    os.utime(path / "kernel", (1, 1))
+    second = looked(lists=["kernel"])
+    assert len(second) == len(first) + 1
+    added.write_bytes(added.read_bytes() + b"more")
+    assert looked(lists=[]) != second, "each file is looked at each time"
+    added.unlink()
+    os.utime(path / "kernel", (2, 2))
+    assert looked(lists=["kernel"]) == first
+    (path / "kernel").rename(path / "aside")
+    os.utime(path, (3, 3))
+    assert len(looked(lists=["aside"])) == len(first)
+    (path / "kernel").mkdir()
+    os.utime(path, (4, 4))
+    assert len(looked(lists=["kernel"])) == len(first)
+    look.again()
+    looked(lists=["aside", "kernel"])
+
+
+def test_one_in_which_something_happened_just_now_is_listed_each_time(
+    tmp_path: Path, listed: list[str]
+) -> None:
+    """What comes within the same tick of the file system's clock leaves its time as it was."""
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    look = state.Look([Folder(path)])
+    look()
+    look()
+    assert listed == ["kernel", "kernel"]
