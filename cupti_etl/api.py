@@ -32,7 +32,7 @@ from cupti_etl.queries.runner import call, check_values, connect, connect_to
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.tables import found_tables
 from cupti_etl.queries.views import Views
-from cupti_etl.storage.sources import Folder, Given, Source, expand, identifier, open_sources
+from cupti_etl.storage.sources import Folder, Given, Source, expand, open_sources
 
 if TYPE_CHECKING:
     from cupti_etl.queries.names import QueryName
@@ -196,7 +196,8 @@ class Trace:
             UsageError: there is none of that name.
             TraceError: a part is damaged, or has vanished.
         """
-        return bool(self.sql(f"SELECT 1 FROM {identifier(name)} LIMIT 1").arrow().num_rows)
+        views, now = self._connection.views, self._connection.attempt(self._connection.views.look)
+        return views.rows_known.has_row(name, now, lambda sql: self.sql(sql).arrow().num_rows)
 
     def scope(
         self,

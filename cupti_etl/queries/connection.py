@@ -145,6 +145,7 @@ class Connection:
         import duckdb
         import pyarrow as pa
 
+        self._check_open()
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 return action()

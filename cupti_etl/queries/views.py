@@ -23,6 +23,7 @@ from cupti_etl.queries.interruptible import interruptible
 from cupti_etl.queries.known_names import KnownNames
 from cupti_etl.queries.making import Making
 from cupti_etl.queries.materialize import Materialized, Operators
+from cupti_etl.queries.rows_known import RowsKnown
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.table_views import TableViews
 from cupti_etl.queries.tables import table_rows
@@ -57,16 +58,14 @@ class Views:
     ) -> None:
         self._catalog = catalog
         self._choice = choice
-        self._making = Making(self.cursor)
-        self._names = KnownNames(catalog)
+        self._making, self._names = Making(self.cursor), KnownNames(catalog)
         self._tables = TableViews(choice)
         self._table_lock = threading.Lock()
         self._sources: tuple[Source, ...] = ()
-        # The parts as they are now.
-        self.look = Look(())
+        # The parts as they are now, and which rows they are known to have.
+        self.look, self.rows_known = Look(()), RowsKnown(catalog)
         self._folders: tuple[Folder, ...] = ()
-        # Queries without a row, as their headers say of what is not there: nowhere in the trace, as
-        # workers, and parts, may be told of what others have.
+        # Queries without a row, as what they require is nowhere in the trace.
         self._unanswerable: set[str] = set()
         self.is_whole, self._is_all = choice is None, choice is None and not is_part
         # The parts when a statement was bound last.
@@ -326,7 +325,9 @@ class Views:
             return False
         beside = () if reader is None or name in self._made else self._beside(con, reader)
         self._need(con, (name, *beside))
-        return not con.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchall()
+        return not self.rows_known.has_row(
+            name, self._state, lambda sql: con.execute(sql).fetchall()
+        )
 
     def _beside(self, con: duckdb.DuckDBPyConnection, query: Query) -> Sequence[str]:
         """What a query reads, if that is begun before the query is known to have rows."""

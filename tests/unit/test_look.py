@@ -113,3 +113,32 @@ def test_one_in_which_something_happened_just_now_is_listed_each_time(
     look()
     look()
     assert listed == ["kernel", "kernel"]
+
+
+def test_whether_something_has_rows_is_looked_up_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    ask = cupti_etl.Trace.sql
+
+    def noted(self: cupti_etl.Trace, query: str, **params):
+        asked.append(query)
+        return ask(self, query, **params)
+
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    with cupti_etl.open(path) as opened:
+        monkeypatch.setattr(cupti_etl.Trace, "sql", noted)
+        assert [opened.has_rows("api_call") for _ in range(2)] == [False, False]
+        assert len(asked) == 1
+        add_part(path, "api_call", "start_ns end_ns name\n 0 10 cudaFree")
+        assert [opened.has_rows("api_call") for _ in range(2)] == [True, True]
+        assert len(asked) == 2
+
+
+def test_whether_a_table_of_ones_own_has_rows_is_looked_up_each_time(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    with cupti_etl.open(path) as opened:
+        opened.sql("CREATE TABLE mine (n INTEGER)")
+        assert not opened.has_rows("mine")
+        opened.sql("INSERT INTO mine VALUES (1)")
+        assert opened.has_rows("mine")
