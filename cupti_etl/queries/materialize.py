@@ -12,7 +12,6 @@ the rows are in memory instead.
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import shutil
 import threading
@@ -24,12 +23,20 @@ from typing import TYPE_CHECKING
 
 from cupti_etl.errors import NativeError
 from cupti_etl.queries.catalog import Catalog
-from cupti_etl.queries.derived import DERIVED, KEY_LETTERS, Indexed, drop, no_room, take, writing
+from cupti_etl.queries.derived import (
+    DERIVED,
+    KEY_LETTERS,
+    Indexed,
+    code,
+    drop,
+    no_room,
+    said_of,
+    take,
+    writing,
+)
 from cupti_etl.queries.failure import is_interrupt
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.tables import row_group_begins
-from cupti_etl.schema.arrow import SCHEMA_VERSION
-from cupti_etl.storage import manifest
 from cupti_etl.storage.bucket import Url
 from cupti_etl.storage.sources import Folder, Source
 from cupti_etl.storage.state import State, state_bytes
@@ -61,6 +68,7 @@ class Operator:
         counts: the tables by whose rows it cuts its work in slices, if it does.
         queries: by name, each as a SELECT over these tables; a query that is not here is the
             table ``_derived_QUERY``.
+        select: the rows, where they are those of a SELECT, of one query.
     """
 
     name: str
@@ -69,6 +77,7 @@ class Operator:
     compute: Callable[[duckdb.DuckDBPyConnection, Put, Begins], None]
     queries: Mapping[str, str] = field(default_factory=dict)
     counts: Sequence[str] = ()
+    select: str = ""
 
 
 Operators = Callable[[], Mapping[str, Operator]]
@@ -105,7 +114,7 @@ class Materialized:
         self._parts = parts
         self._is_part = is_part
         # Gets the name of the query whose rows are being computed, and "" when none are any more.
-        self.tell: Callable[[str], None] = _nothing
+        self.tell: Callable[[str], None] = lambda name: None
         self._told: list[str] = []
         self._sources: tuple[Source, ...] = ()
         self._made: dict[str, State] = {}
@@ -222,12 +231,17 @@ class Materialized:
         with self._telling(query.name):
             self._need(con, (*operator.reads, *operator.counts))
             # Read from there, they take no memory.
-            if not (
+            is_kept = (
                 folder is not None
                 and self._keep(con, operator, folder)
                 and take(con, folder, operator.tables)
-            ):
-                self._compute(con, operator, self._hold(con))
+            )
+            if operator.select and not is_kept:
+                # A view over the table would be bound by each that reads it.
+                self._hold_as(con, query, operator.select)
+                return list(queries)
+            if not is_kept:
+                self._compute(con, operator, partial(self._hold, con))
         views()
         return list(queries)
 
@@ -257,9 +271,21 @@ class Materialized:
             drop(con, table)
         operator.compute(con, put, partial(row_group_begins, con, self._sources))
 
-    def _hold(self, con: duckdb.DuckDBPyConnection) -> Put:
+    def _hold(self, con: duckdb.DuckDBPyConnection, table: str, select: str) -> None:
         """Hold rows in memory."""
-        return lambda table, select: self._execute(con, f"CREATE TABLE {table} AS\n{select}")
+        self._execute(con, f"CREATE TABLE {table} AS\n{select}")
+
+    def _hold_as(self, con: duckdb.DuckDBPyConnection, query: Query, select: str) -> None:
+        """Hold the rows of a query under its name, unless that is the name of somebody's table."""
+        import duckdb
+
+        if query.name in self._made:
+            drop(con, query.name)
+        try:
+            self._hold(con, query.name, select)
+        except duckdb.CatalogException:  # a transaction has made a view
+            con.execute(f"DROP VIEW IF EXISTS {query.name}")
+            self._hold(con, query.name, select)
 
     def _keep(self, con: duckdb.DuckDBPyConnection, operator: Operator, folder: Path) -> bool:
         """Write the rows of an operator to a folder, without holding those that it puts.
@@ -297,7 +323,8 @@ class Materialized:
     def _select(self, query: Query) -> Operator:
         """The query by its own SELECT."""
         table = _table(query.name)
-        return Operator(query.name, query.needs, (table,), lambda _, put, __: put(table, query.sql))
+        compute = partial(_put, table, query.sql)
+        return Operator(query.name, query.needs, (table,), compute, select=query.sql)
 
     def index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
         """Make all of them, if they can be kept in the trace's folder."""
@@ -327,7 +354,7 @@ class Materialized:
             return "", "it is in a bucket"
         if (home / DERIVED).is_symlink():
             return "", f"{home / DERIVED} is a link"
-        parts = _parts(home, now)
+        parts = said_of(home, now)
         if parts is None:
             return "", "its parts are not those of its manifest"
         if state_bytes(now) < KEPT_BYTES:
@@ -345,7 +372,7 @@ class Materialized:
         parts, reason = self._fit(con)
         if reason:
             return None
-        words = "\0".join([parts, _code(), *sorted(self._texts(operator))])
+        words = "\0".join([parts, code(), *sorted(self._texts(operator))])
         key = hashlib.sha256(words.encode()).hexdigest()[:KEY_LETTERS]
         return self._sources[0].path / DERIVED / f"{operator.name}-{key}"
 
@@ -362,37 +389,9 @@ class Materialized:
             seen.add(name)
 
 
-def _nothing(name: str) -> None:
-    pass
+def _put(table: str, select: str, con: duckdb.DuckDBPyConnection, put: Put, *_: object) -> None:
+    put(table, select)
 
 
 def _table(query: str) -> str:
     return f"_derived_{query}"
-
-
-def _parts(home: Path, now: State) -> str | None:
-    """What the manifest says of the parts; None if they are others."""
-    named = manifest.read(home)
-    if named is None:
-        return None
-    said = {(table, name): entry for table, parts in named.items() for name, entry in parts.items()}
-    there = {(Path(path).parent.name, Path(path).name): size for path, size, _ in now}
-    if there != {part: entry.bytes for part, entry in said.items()}:
-        return None
-    return repr([(*part, entry.bytes, entry.crc32) for part, entry in sorted(said.items())])
-
-
-@functools.cache
-def _code() -> str:
-    """A digest of what computes rows, besides the queries' SQL."""
-    package = Path(__file__).parents[1]
-    files = [
-        *package.glob("queries/operators/*.py"),
-        *package.glob("pm/attribution/*.py"),
-        *package.glob("sass/*.py"),
-        *package.glob("native/libcupti_etl.so"),
-    ]
-    digest = hashlib.sha256(str(SCHEMA_VERSION).encode())
-    for file in sorted(files):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()

@@ -141,7 +141,7 @@ def test_by_other_code_it_is_computed_anew(
     run: Path, executed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gaps(run)
-    monkeypatch.setattr(materialize, "_code", lambda: "changed")
+    monkeypatch.setattr(materialize, "code", lambda: "changed")
     gaps(run)
     assert executed == ["edge", "host"] * 2
 

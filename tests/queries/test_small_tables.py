@@ -196,8 +196,8 @@ def computing(monkeypatch: pytest.MonkeyPatch) -> Computing:
 def test_a_query_over_them_is_computed_once_for_all_that_read_it(trace: MakeTrace) -> None:
     opened = trace(kernel=PLACED)
     assert_rows(opened.sql(BUSY), "busy_ns\n 10")
-    assert "_derived_gpu_busy" in in_memory(opened, "_derived_")
-    assert "_derived_gpu_activity" in in_memory(opened, "_derived_")
+    assert "gpu_busy" in in_memory(opened, "gpu_")
+    assert "gpu_activity" in in_memory(opened, "gpu_")
 
 
 def test_so_is_one_of_a_part_over_what_the_whole_has_no_row_of(trace: MakeTrace) -> None:
@@ -210,7 +210,7 @@ def test_so_is_one_of_a_part_over_what_the_whole_has_no_row_of(trace: MakeTrace)
     with trace(kernel=kernels, api_call=calls, marker=steps) as whole:
         part = whole.scope(steps="1")
         assert_rows(part.sql(BUSY), "busy_ns\n 5")
-        assert {"table_name": "_derived_gpu_activity"} in list(part.sql(own))
+        assert {"table_name": "gpu_activity"} in list(part.sql(own))
 
 
 def test_a_query_over_a_larger_one_is_not(
@@ -219,9 +219,9 @@ def test_a_query_over_a_larger_one_is_not(
     monkeypatch.setattr(small_tables, "MOST_BYTES", 0)
     opened = trace(kernel=PLACED)
     assert_rows(opened.sql(BUSY), "busy_ns\n 10")
-    made = in_memory(opened, "_derived_")
-    assert "_derived_gpu_interval" not in made
-    assert "_derived_gpu_activity" not in made
+    made = in_memory(opened, "gpu_")
+    assert "gpu_interval" not in made
+    assert "gpu_activity" not in made
 
 
 @pytest.mark.slow
@@ -243,7 +243,7 @@ def test_a_query_that_cannot_be_computed_whole_is_bound_as_it_is(
     computing(duckdb.OutOfRangeException("Overflow"))
     opened = trace(kernel=PLACED)
     assert_rows(opened.sql("SELECT count(*) AS n FROM gpu_activity"), "n\n 1")
-    assert "_derived_gpu_activity" not in in_memory(opened, "_derived_")
+    assert "gpu_activity" not in in_memory(opened, "gpu_")
 
 
 def test_ctrl_c_while_it_is_computed(trace: MakeTrace, computing: Computing) -> None:
@@ -290,6 +290,6 @@ def test_what_is_of_few_rows_of_a_file_is_computed_once(
         # The file says that there are no calls, so nothing is computed of them.
         assert opened.query("api_summary").count() == 0
         assert in_memory(opened) == []
-        kept = in_memory(opened, "_derived_")
-    assert ("_derived_kernel_named" in kept) == is_kept
-    assert "_derived_api_summary" not in kept
+        kept = in_memory(opened, "")
+    assert ("kernel_named" in kept) == is_kept
+    assert "api_summary" not in kept

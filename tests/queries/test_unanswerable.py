@@ -24,7 +24,7 @@ SUM = "SELECT sum(work.gpu_ns) AS gpu_ns FROM _stack_activity AS work"
 
 
 def made(trace: Trace) -> list[str]:
-    rows = trace.sql("SELECT view_name AS name FROM duckdb_views() WHERE NOT internal ORDER BY ALL")
+    rows = trace.sql("SELECT table_name AS name FROM information_schema.tables ORDER BY ALL")
     return [row["name"] for row in rows]
 
 
