@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.header import Query
+from cupti_etl.queries.spill import spill_folder
 from cupti_etl.queries.tables import (
     create_table_view,
     describe_table,
@@ -49,6 +50,7 @@ def connect(
         "autoload_known_extensions": "false",
         # Where it takes the rows of a join for few, it would compare each with all others.
         "asof_loop_join_threshold": "0",
+        **spill_folder(),
         **(settings or {}),
     }
     if not duckdb.__version__.startswith("1."):
