@@ -36,13 +36,22 @@ class Batches:
     def batch(self, table: str, rows: int, values: Mapping[str, Value]) -> pa.RecordBatch:
         """Rows of a table; columns that are not named are NULL.
 
-        A number that does not fit into its column becomes NULL, and is counted.
+        A number that does not fit into its column becomes NULL, and is counted; so does an end
+        before the start.
         """
         made = make_batch(table, rows, values)
         for name, value in values.items():
             if isinstance(value, pa.Array) and pa.types.is_integer(value.type):
                 unfit = made[name].null_count - value.null_count
                 self.skipped.invalid(f"{table}.{name}", unfit, "values that are too large")
+        if "start_ns" in values and "end_ns" in values:
+            end = not_before(made["end_ns"], made["start_ns"])
+            early = end.null_count - made["end_ns"].null_count
+            self.skipped.invalid(
+                f"{table}.end_ns", early, "it is before the start: these have no end"
+            )
+            at = made.schema.get_field_index("end_ns")
+            made = made.set_column(at, made.schema.field(at), end) if early else made
         return made
 
 

@@ -145,7 +145,7 @@ def test_schemas_that_nobody_has_read(
         nsys(
             tmp_path / "t.sqlite",
             version=version,
-            CUPTI_ACTIVITY_KIND_KERNEL=KERNELS.format(end="end", ends="200"),
+            CUPTI_ACTIVITY_KIND_KERNEL=KERNELS.format(end="end", ends="500"),
             StringIds="id value\n2 gemm",
         )
     )

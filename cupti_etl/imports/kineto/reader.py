@@ -254,7 +254,8 @@ class Kineto(Source):
             events = events.filter(pc.is_valid(events["start_ns"]))
         if kind not in kineto_rows.INSTANTS:
             endless = kineto_rows.ends(events).null_count
-            self.skipped.invalid(f"{kind}.dur", endless, "it is no length: these have no end")
+            left = "are kept as marks" if kind in kineto_rows.RANGES else "have no end"
+            self.skipped.invalid(f"{kind}.dur", endless, f"it is no length: these {left}")
         return events
 
     @cached_property

@@ -252,10 +252,14 @@ def _ranges(category: str) -> Handler:
         owner: Value = frame.gpu_id if is_own else frame.owner(events)
         number = frame.marker_ids(events.num_rows)
         domain = _domain(category, events)
-        values = _marker(events, owner, number, domain) | {"event": "start"}
+        end = ends(events)
+        # A range without an end would go on to the end of the trace.
+        event = pc.if_else(pc.is_valid(end), "start", "instant") if end.null_count else "start"
+        values = _marker(events, owner, number, domain) | {"event": event}
         yield "marker", frame.batch("marker", events.num_rows, values)
-        values |= {"timestamp_ns": ends(events), "event": "end", "name": None}
-        yield "marker", frame.batch("marker", events.num_rows, values)
+        values |= {"timestamp_ns": end, "event": "end", "name": None}
+        batch = frame.batch("marker", events.num_rows, values)
+        yield "marker", batch.filter(pc.is_valid(end)) if end.null_count else batch
         external = external_id(events)
         has = pc.is_valid(external)
         payload = external.filter(has)
@@ -341,7 +345,7 @@ def _instants(events: pa.RecordBatch, frame: Frame) -> Rows:
 
 _OF_2021 = ("Operator", "operator")
 OPERATORS = ("cpu_op", "user_annotation", *_OF_2021)
-_RANGES = (*OPERATORS, "python_function", "Trace")
+RANGES = (*OPERATORS, "python_function", "Trace")
 # Kineto's categories; the capitalised ones are those of 2021, and one is ours.
 _WORK: dict[str, Handler] = {
     "kernel": kernels,
@@ -359,7 +363,7 @@ HANDLERS: dict[str, Handler] = {
     "cuda_driver": _calls("driver"),
     "xpu_runtime": _calls("runtime"),
     "xpu_driver": _calls("driver"),
-    **{category: _ranges(category) for category in _RANGES},
+    **{category: _ranges(category) for category in RANGES},
     "cuda_sync": waits,
     "overhead": overheads,
     "cpu_instant_event": _instants,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.imports.columns import Value
+from cupti_etl.imports.columns import Value, not_before
 from cupti_etl.imports.nsys.frame import Frame
 from cupti_etl.imports.nsys.handler import Rows
 
@@ -30,6 +30,12 @@ def nvtx(rows: pa.RecordBatch, frame: Frame) -> Rows:
     is_mark = pc.is_in(kind, pa.array(_MARKS, pa.int64()))
     is_range = pc.is_in(kind, pa.array(_RANGES, pa.int64()))
     others = rows.filter(pc.invert(pc.or_(is_mark, is_range)))
+    # A range without an end goes on to the end of the trace, as one does that was still open.
+    end = not_before(frame.time(rows["end"]), frame.time(rows["start"]))
+    is_wrong = pc.and_(is_range, pc.and_(pc.is_valid(rows["end"]), pc.is_null(end)))
+    detail = "it is no time after the start: these are kept as marks"
+    frame.skipped.invalid("NVTX_EVENTS.end", pc.sum(is_wrong).as_py() or 0, detail)
+    is_mark, is_range = pc.or_(is_mark, is_wrong), pc.and_not(is_range, is_wrong)
     for found in pc.value_counts(others["eventType"]).to_pylist():
         if found["values"] not in _NAMES:
             what = f"NVTX_EVENTS of type {found['values']}"

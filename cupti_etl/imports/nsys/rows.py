@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.imports.columns import Value, labelled, mapped, not_before, null_if
+from cupti_etl.imports.columns import Value, labelled, mapped, null_if
 from cupti_etl.imports.nsys.frame import Frame
 from cupti_etl.imports.nsys.handler import Handler, Rows
 from cupti_etl.imports.nsys.labels import (
@@ -66,7 +66,6 @@ _owner = _by(lambda frame, owners: frame.processes.ids(owners))
 _thread = _by(lambda frame, threads: frame.thread(threads))
 _time = _by(lambda frame, times: frame.time(times))
 _time_or_0 = _by(lambda frame, times: frame.time(null_if(times, 0)))
-_end = _by(lambda frame, start, end: not_before(frame.time(null_if(end, 0)), frame.time(start)))
 _or_0 = _by(lambda _, numbers: null_if(numbers, 0))
 # An id, of which -1 says that there is none, in either width.
 _or_none = _by(lambda _, ids: null_if(null_if(ids, -1), 0xFFFFFFFF))
@@ -107,7 +106,7 @@ def _always(value: str) -> _From:
     return _From((), lambda _: value)
 
 
-_TIMES: dict[str, Any] = {"start_ns": _time("start"), "end_ns": _end("start", "end")}
+_TIMES: dict[str, Any] = {"start_ns": _time("start"), "end_ns": _time_or_0("end")}
 _CORRELATION = {"correlation_id": _or_0("correlationId")}
 _WORK = {"process_id": _owner("globalPid"), **_TIMES}
 _CALL = {
@@ -202,12 +201,7 @@ _OVERHEADS = _table(
         "object_kind": _always("thread"),
     },
 )
-_FAULT: dict[str, Any] = {
-    "process_id": _owner("globalPid"),
-    "start_ns": _time("start"),
-    "end_ns": _time_or_0("end"),
-    "address": "address",
-}
+_FAULT: dict[str, Any] = {**_WORK, "address": "address"}
 HANDLERS = {
     "CUPTI_ACTIVITY_KIND_KERNEL": _table(
         "kernel",
