@@ -174,6 +174,33 @@ def test_ranges_of_nccl_whose_end_was_not_told_have_nothing_inside(trace: MakeTr
     )
 
 
+def test_a_range_that_ends_before_it_begins_has_nothing_inside(trace: MakeTrace) -> None:
+    """The clock was set back by 1000 while reset was open, and what follows lies in nothing."""
+    opened = trace(
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name
+            1          5         1         start 2000         reset
+            1          5         1         end   1100         -
+            1          5         2         start 2050         step
+            1          5         2         end   2090         -
+            2          5         1         end   1100         -
+            2          5         2         start 2000         open
+            2          5         2         start 1000         twice
+            2          5         2         end   1500         -
+        """,
+    )
+    assert_rows(
+        opened.sql("FROM nvtx_range ORDER BY process_id, start_ns"),
+        """
+        path  start_ns end_ns end_thread_id
+        reset 2000     2000   5
+        step  2050     2090   5
+        twice 1000     1500   5
+        open  2000     -      -
+        """,
+    )
+
+
 def test_steps_are_one_range_and_a_single_one_keeps_its_name(trace: MakeTrace) -> None:
     # layer 1 and layer 2 are no steps.
     opened = trace(

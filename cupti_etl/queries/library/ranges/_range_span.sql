@@ -1,7 +1,8 @@
 -- NVTX ranges, of push and pop as well as of start and end, one by one.
 --
 -- computed: Each start in marker with the first end after it that has its marker_id, in the same
---   process. NCCL ends some of its own (ncclCommInitRankConfig) by an extension of NVTX of which
+--   process; one whose end lies before its start, as where the clock was set back, ends at its
+--   start. NCCL ends some of its own (ncclCommInitRankConfig) by an extension of NVTX of which
 --   CUPTI does not tell: without an end, they are left out if their thread began others later.
 -- requires: marker
 -- materialized: Made once for an opened trace, as every query about ranges reads it.
@@ -25,21 +26,39 @@ ends AS (
 ),
 last AS (
     SELECT process_id, thread_id, max(timestamp_ns) AS at_ns FROM starts GROUP BY ALL
+),
+spans AS MATERIALIZED (
+    SELECT starts.process_id, starts.timestamp_ns AS start_ns, ends.timestamp_ns AS end_ns,
+           starts.name, starts.domain, starts.thread_id, ends.thread_id AS end_thread_id,
+           starts.marker_id
+    FROM starts
+    ASOF LEFT JOIN ends
+        ON ends.process_id = starts.process_id
+        AND ends.marker_id = starts.marker_id
+        AND ends.timestamp_ns >= starts.timestamp_ns
+    LEFT JOIN last
+        ON last.process_id = starts.process_id
+        AND last.thread_id = starts.thread_id
+        AND starts.domain = 'NCCL'
+    WHERE NOT coalesce(ends.timestamp_ns IS NULL AND starts.timestamp_ns < last.at_ns, false)
+),
+open AS (
+    SELECT DISTINCT process_id, marker_id FROM spans WHERE end_ns IS NULL
+),
+-- One with another end has that one, and no second range is its own.
+early AS (
+    SELECT process_id, marker_id, max(thread_id) AS thread_id
+    FROM ends
+    SEMI JOIN open USING (process_id, marker_id)
+    ANTI JOIN (FROM spans WHERE end_ns IS NOT NULL) AS ended USING (process_id, marker_id)
+    GROUP BY process_id, marker_id
 )
-SELECT starts.process_id, starts.timestamp_ns AS start_ns, ends.timestamp_ns AS end_ns,
-       starts.name, starts.domain, starts.thread_id, ends.thread_id AS end_thread_id,
-       starts.marker_id,
+SELECT spans.process_id, start_ns,
+       CASE WHEN early.process_id IS NULL THEN end_ns ELSE coalesce(end_ns, start_ns) END AS end_ns,
+       name, domain, spans.thread_id, coalesce(end_thread_id, early.thread_id) AS end_thread_id,
+       spans.marker_id,
        row_number() OVER (
-           ORDER BY starts.process_id, starts.timestamp_ns, starts.marker_id, starts.thread_id,
-                    starts.domain, starts.name
+           ORDER BY spans.process_id, start_ns, spans.marker_id, spans.thread_id, domain, name
        ) AS range_id
-FROM starts
-ASOF LEFT JOIN ends
-    ON ends.process_id = starts.process_id
-    AND ends.marker_id = starts.marker_id
-    AND ends.timestamp_ns >= starts.timestamp_ns
-LEFT JOIN last
-    ON last.process_id = starts.process_id
-    AND last.thread_id = starts.thread_id
-    AND starts.domain = 'NCCL'
-WHERE NOT coalesce(ends.timestamp_ns IS NULL AND starts.timestamp_ns < last.at_ns, false)
+FROM spans
+LEFT JOIN early ON early.process_id = spans.process_id AND early.marker_id = spans.marker_id
