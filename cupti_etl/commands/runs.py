@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cupti_etl.commands._complete import files
+from cupti_etl.errors import TraceError
 from cupti_etl.progress import Line, say
 from cupti_etl.render.help import Command
 from cupti_etl.render.output import Output, output_options
@@ -47,10 +48,13 @@ def command(folder: str, kernels: bool, output: Output) -> None:
         rows, why_not = catalogue(path, told)
     finally:
         line.clear()
-    if not rows.num_rows:
-        say(f"cupti-etl: there is no trace below {path}")
     if why_not:
         say(f"cupti-etl: {path / NAME} cannot be written: {why_not}")
+    if not rows.num_rows:
+        raise TraceError(
+            f"there is no trace below {path}",
+            "give the folder below which capture or import wrote traces",
+        )
     if not kernels:
         write(answers.runs(rows), output)
         return

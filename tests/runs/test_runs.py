@@ -250,7 +250,9 @@ def test_the_command(home: Path) -> None:
     (row,) = json.loads(out)
     assert (row["runs"], row["last_mean_ns"]) == (1, 100)
     (home / "empty").mkdir()
-    assert "there is no trace below" in asked(str(home / "empty"))[1]
+    with pytest.raises(TraceError, match="there is no trace below") as none:
+        asked(str(home / "empty"))
+    assert none.value.hint.startswith("give the folder below which")
 
 
 def test_a_folder_that_may_not_be_looked_into_is_passed_over(home: Path) -> None:
