@@ -39,7 +39,7 @@ def test_the_rate_of_a_run_is_of_the_others(trace: MakeTrace) -> None:
         subject value      detail
         DtoD    64         "1 copy"
         DtoH    -          "1 copy, 1 of unknown size"
-        HtoD    2.0001e+07 "3 copies, 1.333e+05 GB/s, 1 of unknown size"
+        HtoD    2.0001e+07 "3 copies, 133,340 GB/s, 1 of unknown size"
         """,
     )
 

@@ -101,27 +101,32 @@ FROM (
     FROM _graph_capture
     HAVING count(*) > 0
     UNION ALL
-    SELECT 7, -sum(bytes)::DOUBLE, 'copies', copy_kind, sum(bytes)::DOUBLE, 'bytes',
-           concat_ws(', ', format('{:,} {}', TRY_CAST(sum(copies) AS BIGINT),
-                            CASE sum(copies) WHEN 1 THEN 'copy' ELSE 'copies' END),
-                     printf('%.4g GB/s', (sum(bytes) / nullif(sum(total_ns)
-                         FILTER (WHERE bytes IS NOT NULL), 0))::DOUBLE),
-                     format('{:,} of unknown size',
-                            TRY_CAST((sum(copies) FILTER (WHERE size IS NULL)) AS BIGINT))),
-           NULL
-    FROM memcpy_summary
-    GROUP BY copy_kind
-    HAVING sum(copies) > 0
-    UNION ALL
-    SELECT 7.5, -sum(bytes)::DOUBLE, 'copies',
-           concat('managed ', replace(counter, 'bytes_transfer_', '')), sum(bytes)::DOUBLE, 'bytes',
-           format('{:,} move{}, {:.4g} GB/s', TRY_CAST(sum(events) AS BIGINT),
-                  CASE sum(events) WHEN 1 THEN '' ELSE 's' END,
-                  (sum(bytes) / nullif(sum(total_ns), 0))::DOUBLE),
-           NULL
-    FROM unified_memory_migration
-    WHERE starts_with(counter, 'bytes_transfer')
-    GROUP BY counter
+    SELECT place, -bytes, 'copies', subject, bytes, 'bytes',
+           concat_ws(', ', count,
+                     CASE WHEN gbps >= 1000 THEN format('{:,.0f} GB/s', gbps)
+                          ELSE format('{:.4g} GB/s', gbps) END,
+                     of_unknown), NULL
+    FROM (
+        SELECT 7 AS place, copy_kind AS subject, sum(bytes)::DOUBLE AS bytes,
+               format('{:,} {}', TRY_CAST(sum(copies) AS BIGINT),
+                      CASE sum(copies) WHEN 1 THEN 'copy' ELSE 'copies' END) AS count,
+               (sum(bytes) / nullif(sum(total_ns) FILTER (WHERE bytes IS NOT NULL), 0))::DOUBLE
+                   AS gbps,
+               format('{:,} of unknown size',
+                      TRY_CAST((sum(copies) FILTER (WHERE size IS NULL)) AS BIGINT)) AS of_unknown
+        FROM memcpy_summary
+        GROUP BY copy_kind
+        HAVING sum(copies) > 0
+        UNION ALL
+        SELECT 7.5, concat('managed ', replace(counter, 'bytes_transfer_', '')),
+               sum(bytes)::DOUBLE,
+               format('{:,} move{}', TRY_CAST(sum(events) AS BIGINT),
+                      CASE sum(events) WHEN 1 THEN '' ELSE 's' END),
+               (sum(bytes) / nullif(sum(total_ns), 0))::DOUBLE, NULL
+        FROM unified_memory_migration
+        WHERE starts_with(counter, 'bytes_transfer')
+        GROUP BY counter
+    )
     UNION ALL
     SELECT 8, -calls, 'errors', name, calls::DOUBLE, 'calls',
            concat('failed: ', coalesce(told, 'error'), ' (', return_value, ')'), NULL
