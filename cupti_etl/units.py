@@ -67,7 +67,13 @@ def share(text: str) -> float:
 
 def percent(part: float) -> str:
     """A part of a whole as a percentage with two digits, such as ``0.85 %``, or ``263 %``."""
-    return f"{100 * part:.0f} %" if abs(part) >= 1 else f"{100 * part:.2g} %"
+    return f"{rounded(100 * part, 2)} %"
+
+
+def rounded(value: float, digits: int) -> str:
+    """A number with so many digits, or with all before its point: ``12,345``, not 1.234e+04."""
+    shown = f"{value:,.{digits}g}"
+    return f"{value:,.0f}" if "e+" in shown else shown
 
 
 def _parse(text: str, units: dict[str, int], wanted: str) -> int:

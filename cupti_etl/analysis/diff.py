@@ -34,6 +34,7 @@ from cupti_etl.queries.compare import Compared, Key, Run, compared
 from cupti_etl.queries.header import Chart, Label
 from cupti_etl.render.columns import Shape, shape
 from cupti_etl.render.sections import Section, page
+from cupti_etl.units import rounded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -313,7 +314,10 @@ def _paced(rows: Sequence[Mapping[str, Any]], is_of_steps: bool) -> str:
     }
     if all(before == after for before, after in steps):
         return ""
-    counts = {f"{before:,.4g} steps before and {after:,.4g} after" for before, after in steps}
+    counts = {
+        f"{rounded(before, 4)} steps before and {rounded(after, 4)} after"
+        for before, after in steps
+    }
     differ = counts.pop() if len(counts) == 1 else "other numbers of steps before than after"
     rest = "" if is_of_steps else ", but for what is not of steps, which is of the whole runs"
     return f"there are {differ}, and changes are from as many as after{rest}"

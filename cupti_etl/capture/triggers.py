@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.errors import UsageError
 from cupti_etl.schema.api_levels import LAUNCH
 from cupti_etl.schema.kinds import KINDS
-from cupti_etl.units import duration_ns
+from cupti_etl.units import duration_ns, rounded
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -183,8 +183,8 @@ class _SlowStep(Trigger):
         if usual_ns and took_ns > self._factor * usual_ns:
             yield Fired(
                 self.text,
-                f"{name} took {took_ns / 1e6:.4g} ms, {took_ns / usual_ns:.2f} times the"
-                f" {usual_ns / 1e6:.4g} ms of the {len(last)} before it",
+                f"{name} took {rounded(took_ns / 1e6, 4)} ms, {took_ns / usual_ns:.2f} times the"
+                f" {rounded(usual_ns / 1e6, 4)} ms of the {len(last)} before it",
                 row["process_id"],
             )
         last.append(took_ns)

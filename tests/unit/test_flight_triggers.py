@@ -36,6 +36,11 @@ def test_a_slow_step() -> None:
     assert fired.detail == "step 8 took 17 ms, 1.70 times the 10 ms of the 8 before it"
 
 
+def test_a_slow_step_of_seconds() -> None:
+    (fired,) = look(parse("slow-step>1.5x"), "marker", steps(*[9_000] * 6, 17_250))
+    assert fired.detail == "step 6 took 17,250 ms, 1.92 times the 9,000 ms of the 6 before it"
+
+
 def test_a_step_that_ends_in_a_later_batch() -> None:
     trigger = parse("slow-step>2x")
     look(trigger, "marker", steps(*[10] * 6))
