@@ -258,7 +258,7 @@ def _column(
     if label:
         texts = _labels(label, values, facts)
         return Shown(column.name, printable(column.heading), texts, False, True)
-    if form.is_known and column.name not in FULL and any(map(_is_mangled, cells)):
+    if form.is_known and column.name not in FULL and any(map(_is_kernel, cells)):
         texts = _labels(Label(column.name, "kernel", (column.name,)), values, facts)
         return Shown(column.name, printable(column.heading), texts, False)
     if column.name == PROCESS:
@@ -278,8 +278,9 @@ def _column(
     return Shown(column.name, printable(column.heading), texts, numeric, is_label)
 
 
-def _is_mangled(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("_Z")
+def _is_kernel(value: Any) -> bool:
+    """Whether it is the name of a function, mangled, or of a template's as PyTorch gives it."""
+    return isinstance(value, str) and value.startswith(("_Z", "void "))
 
 
 def _labels(label: Label, values: Mapping[str, Sequence[Any]], facts: _Facts) -> list[str]:

@@ -127,6 +127,29 @@ def test_kernels_have_labels_in_every_column_of_a_query(trace: MakeTrace) -> Non
         assert list(raw["previous_name"].cells) == ["_Z1aILi1EEvi", "_Z1aILi2EEvi"]
 
 
+def test_names_that_were_never_mangled_have_labels_in_every_column_of_a_query(
+    trace: MakeTrace,
+) -> None:
+    """PyTorch gives whole names, of which the middle was cut out."""
+    long = "void at::native::(anonymous namespace)::add<1, float>(int, float const*, float*)"
+    opened = trace(
+        kernel=f"""
+            process_id device_id start_ns end_ns name
+            1          0         1000     2000   "{long}"
+            1          0         5000     6000   b
+        """,
+        kernel_name=f"""
+            mangled   short demangled
+            "{long}"  add   "{long}"
+            b         b     b
+        """,
+    )
+    for query in ("gpu_gaps", "stream_gaps"):
+        shown = {each.name: each for each in table(opened.query(query), View()).columns}
+        assert list(shown["previous_name"].cells) == ["add"], query
+        assert list(shown["next_name"].cells) == ["b"], query
+
+
 def test_ids_are_shown_where_there_is_nothing_else(trace: MakeTrace) -> None:
     opened = trace(
         kernel=KERNELS,

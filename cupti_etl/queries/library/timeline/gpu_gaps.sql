@@ -3,6 +3,7 @@
 -- computed: Gaps of the union over all streams and processes of a GPU, with an activity that
 --   ended and one that began at their edges.
 -- requires: gpu_activity, _gpu_gap
+-- label: next_name = kernel(next_kind)
 -- parameters:
 --   min_ns BIGINT = 1000 [ns]: Shortest gap that is listed.
 -- columns:
