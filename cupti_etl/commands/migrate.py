@@ -20,15 +20,13 @@ def command(file: Path, dry_run: bool) -> None:
     in one transaction: if a step fails, it stays as it was. Trace folders need no migration.
     """
     from cupti_etl.render.duckdb_file import migrate_file, pending_migrations
+    from cupti_etl.schema.revisions import newest
 
-    before, steps = pending_migrations(file)
+    before, steps = (pending_migrations if dry_run else migrate_file)(file)
     for step in steps:
         click.echo(step)
     if dry_run:
         say(f"cupti-etl: {file} has revision {before}; nothing was changed")
         return
-    from cupti_etl.schema.revisions import newest
-
-    migrate_file(file)
     what = f"was migrated from {before} to {newest()}" if steps else f"has the newest, {before}"
     say(f"cupti-etl: {file} {what}; its queries are those of this version")

@@ -139,17 +139,20 @@ def _count(trace: Trace, table: str) -> int:
     return trace.sql(f"FROM {identifier(table)}").count()
 
 
-def migrate_file(path: Path) -> str:
+def migrate_file(path: Path) -> tuple[str, list[str]]:
     """Bring a file to the present schema and the present query library, or leave it as it is.
 
     Returns:
-        The revision that it had.
+        The revision that it had, and a line for each migration that was missing.
 
     Raises:
         TraceError: see ``cupti_etl.storage.migrations.upgrade``; also if there is no file.
     """
-    pending_migrations(path)
-    return _migrate_and_install(path)
+    from cupti_etl.storage.migrations import missing
+
+    _refuse_none(path)
+    before = _migrate_and_install(path)
+    return before, missing(before)
 
 
 def pending_migrations(path: Path) -> tuple[str, list[str]]:
@@ -163,13 +166,15 @@ def pending_migrations(path: Path) -> tuple[str, list[str]]:
     """
     from cupti_etl.storage.migrations import pending
 
-    give = "give a file that `cupti-etl export --to duckdb` wrote"
+    _refuse_none(path)
+    return pending(path)
+
+
+def _refuse_none(path: Path) -> None:
+    from cupti_etl.storage.migrations import GIVE
+
     if not path.exists():
-        raise TraceError(f"there is no file {path}", give)
-    before, steps = pending(path)
-    if not before:
-        raise TraceError(f"{path} is empty", give)
-    return before, steps
+        raise TraceError(f"there is no file {path}", GIVE)
 
 
 def _install(con: duckdb.DuckDBPyConnection) -> None:

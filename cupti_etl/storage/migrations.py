@@ -52,6 +52,7 @@ GROUP BY lower(function_name) HAVING bool_or(database_name = 'file') AND bool_or
 ORDER BY 1"""
 
 _IS_OURS = "SELECT 1 FROM duckdb_tables() WHERE database_name = 'file' AND table_name = ?"
+GIVE = "give a file that `cupti-etl export --to duckdb` wrote"
 _ARGUMENT = re.compile(r"^    (sa\.|comment=)")
 
 
@@ -102,11 +103,12 @@ def upgrade(path: Path, then: Callable[[duckdb.DuckDBPyConnection], None] | None
 
     Raises:
         TraceError: the file is newer than this version of cupti-etl, is not one of
-            its files, is a folder, is in use, or refuses a migration.
+            its files, is empty, is a folder, is in use, or refuses a migration.
     """
-    new = {} if path.exists() else {"storage_compatibility_version": STORAGE_VERSION}
+    is_new = not path.exists()
+    new = {"storage_compatibility_version": STORAGE_VERSION} if is_new else {}
     with _transaction(path, new) as connection:
-        before = _revision(path, connection)
+        before = "" if is_new else _revision(path, connection)
         upgrade_connection(connection)
         if then is not None:
             then(connection.connection.driver_connection)  # type: ignore[arg-type]
@@ -125,19 +127,25 @@ def pending(path: Path) -> tuple[str, list[str]]:
     """
     with _transaction(path, {"access_mode": "read_only"}) as connection:
         before = _revision(path, connection)
-    script = ScriptDirectory.from_config(_config())
-    missing = [*script.iterate_revisions("head", before or "base")][::-1]
-    return before, [f"{each.revision}: {each.doc}" for each in missing]
+    return before, missing(before)
+
+
+def missing(revision: str) -> list[str]:
+    """Of each migration that a file of a revision lacks, in their order, its number and what it
+    does."""
+    steps = [*ScriptDirectory.from_config(_config()).iterate_revisions("head", revision)][::-1]
+    return [f"{each.revision}: {each.doc}" for each in steps]
 
 
 def _revision(path: Path, connection: sa.Connection) -> str:
-    """The revision of a file that can be migrated; "" if it is empty."""
+    """The revision of a file that can be migrated."""
     before = current(connection)
     if before:
         _refuse_newer(path, before)
-    elif sa.inspect(connection).get_table_names() or sa.inspect(connection).get_view_names():
+        return before
+    if sa.inspect(connection).get_table_names() or sa.inspect(connection).get_view_names():
         raise _no_revision(path)
-    return before
+    raise TraceError(f"{path} is empty", GIVE)
 
 
 def _no_revision(path: Path) -> TraceError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -125,7 +126,7 @@ def test_the_next_migration(fixture: Path, tmp_path: Path, history: Path) -> Non
     assert steps[-1] == f"{revision}: A planted step."
     assert path.read_bytes() == before
 
-    assert migrate_file(path) == was
+    assert migrate_file(path) == (was, steps)
     assert pending_migrations(path) == (revision, [])
     with duckdb.connect(path, read_only=True) as con:
         assert con.sql("SELECT is_planted FROM kernel").fetchall() == [(True,), (True,)]
@@ -133,6 +134,23 @@ def test_the_next_migration(fixture: Path, tmp_path: Path, history: Path) -> Non
         # The queries are those of this version; what somebody added stays.
         assert con.sql("SELECT sum(calls) FROM kernel_summary").fetchall() == [(1,)]
         assert con.sql("FROM mine").fetchall() == [(2,)]
+
+
+@pytest.mark.usefixtures("few_queries")
+def test_a_file_is_opened_to_be_looked_at_and_to_be_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = unpacked(FIXTURES[-1], tmp_path)
+    opened = []
+
+    def connect(*args: Any, real: Any = duckdb.connect, **given: Any) -> duckdb.DuckDBPyConnection:
+        opened.append(str(args[0]) if args else "")
+        return real(*args, **given)
+
+    monkeypatch.setattr(duckdb, "connect", connect)
+    migrate_file(path)
+    # From outside of the file it is asked what stands in it.
+    assert [each for each in opened if each in ("", str(path))] == ["", str(path)]
 
 
 @pytest.mark.usefixtures("few_queries")

@@ -217,6 +217,6 @@ def test_a_view_of_ones_own_is_no_matter(tmp_path: Path) -> None:
     with duckdb.connect(file) as con:
         con.execute(f"CREATE VIEW mine AS FROM read_csv('{tmp_path}/secret')")
         con.execute("CREATE MACRO my_sum(x) AS sum(x)")
-    assert migrate_file(file) == "0001"
+    assert migrate_file(file)[0] == "0001"
     with duckdb.connect(file) as con:
         assert con.execute("SELECT my_sum(n) FROM mine").fetchone() == (1,)
