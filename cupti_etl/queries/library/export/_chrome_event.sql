@@ -81,7 +81,7 @@ work AS (
 ),
 -- Whatever has a begin and an end: where it is drawn, its name and its arguments.
 spans AS (
-    SELECT start_ns, end_ns, cat, name,
+    SELECT true AS is_work, start_ns, end_ns, cat, name,
            CASE WHEN is_named
                 THEN '"GPU ' || coalesce(device_id, 0) || ' of ' || pid || '"'
                 ELSE coalesce(device_id, 0)::VARCHAR END AS pid,
@@ -97,15 +97,16 @@ spans AS (
                FROM given WHERE marker_id IS NULL GROUP BY ALL) AS given
         USING (process_id, correlation_id)
     UNION ALL
-    SELECT start_ns, end_ns, CASE domain WHEN 'driver' THEN 'cuda_driver' ELSE 'cuda_runtime' END,
-           name, coalesce(pid, 0)::VARCHAR, coalesce(thread_id, 0)::VARCHAR,
+    SELECT false, start_ns, end_ns,
+           CASE domain WHEN 'driver' THEN 'cuda_driver' ELSE 'cuda_runtime' END, name,
+           coalesce(pid, 0)::VARCHAR, coalesce(thread_id, 0)::VARCHAR,
            ltrim(concat(',"cbid":' || cbid, ',"correlation":' || correlation_id,
                         ',"External id":' || external_id), ',')
     FROM api_call
     LEFT JOIN owner USING (process_id)
     LEFT JOIN external USING (process_id, correlation_id)
     UNION ALL
-    SELECT start_ns, end_ns, 'cuda_sync', replace(type, '_', ' '),
+    SELECT false, start_ns, end_ns, 'cuda_sync', replace(type, '_', ' '),
            CASE WHEN is_named THEN '"waits of ' || pid || '"' ELSE '"waits"' END,
            coalesce(stream_id, 0)::VARCHAR,
            concat('"stream":', coalesce(stream_id, -1), ',"correlation":' || correlation_id,
@@ -113,7 +114,7 @@ spans AS (
     FROM synchronization
     LEFT JOIN owner USING (process_id)
     UNION ALL
-    SELECT start_ns, end_ns, 'overhead',
+    SELECT false, start_ns, end_ns, 'overhead',
            CASE overhead_kind WHEN 'module_loading' THEN 'Runtime Triggered Module Loading'
                ELSE array_to_string(
                    [upper(word[1]) || word[2:] FOR word IN string_split(overhead_kind, '_')], ' '
@@ -125,18 +126,20 @@ spans AS (
     UNION ALL
     -- Of ranges with the same begin and end, the outer one comes first, as readers nest them so.
     FROM (
-        SELECT ranges.start_ns, ranges.end_ns,
-               CASE WHEN domain IN ('cpu_op', 'user_annotation', 'python_function', 'Trace')
-                    THEN domain ELSE 'user_annotation' END,
-               ranges.name, coalesce(pid, 0)::VARCHAR,
-               coalesce(ranges.thread_id::VARCHAR, '"no thread"'),
+        SELECT false, ranges.start_ns, ranges.end_ns,
+               CASE WHEN is_category THEN domain ELSE 'user_annotation' END, ranges.name,
+               coalesce(pid, 0)::VARCHAR, coalesce(ranges.thread_id::VARCHAR, '"no thread"'),
                ltrim(concat(
                    -- Our import makes of these what they were.
-                   CASE WHEN domain IN ('cpu_op', 'user_annotation', 'python_function', 'Trace')
-                        THEN NULL ELSE ',"NVTX domain":' || to_json(coalesce(domain, '')) END,
+                   CASE WHEN NOT is_category
+                        THEN ',"NVTX domain":' || to_json(coalesce(domain, '')) END,
                    ',"External id":' || ranges.payload_int, members
                ), ',')
-        FROM nvtx_range AS ranges
+        FROM (
+            SELECT *, coalesce(domain IN ('cpu_op', 'user_annotation', 'python_function', 'Trace'),
+                               false) AS is_category
+            FROM nvtx_range
+        ) AS ranges
         LEFT JOIN owner USING (process_id)
         LEFT JOIN (SELECT process_id, marker_id, any_value(members) AS members
                    FROM given WHERE marker_id IS NOT NULL GROUP BY ALL) AS given
@@ -147,7 +150,7 @@ spans AS (
 lanes AS (
     SELECT DISTINCT pid, tid
     FROM spans
-    WHERE cat IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
+    WHERE is_work
 ),
 arrows AS (
     SELECT 's' AS ph, start_ns, coalesce(pid, 0)::VARCHAR AS pid, coalesce(thread_id, 0) AS tid,
