@@ -64,27 +64,26 @@ class SmallTables:
     def __init__(self) -> None:
         self._folders: tuple[Folder, ...] = ()
         self._files: tuple[File, ...] = ()
-        # By table, where all are in files, what parts of as many rows would take.
+        # By table, of those in files, what parts of as many rows would take.
         self._in_files: dict[str, int] = {}
         self._states: dict[str, State] = {}
         self._read: dict[str, tuple[State | None, bool]] = {}
         self.without_rows: set[str] = set()
 
     def open(self, sources: Sequence[Source]) -> None:
-        """Say where the rows are; of files with tables of their own none is copied."""
-        folders = tuple(each for each in sources if isinstance(each, Folder))
-        files = tuple(each for each in sources if isinstance(each, File))
-        self._folders = () if files else folders
-        self._files, self._in_files = () if folders else files, {}
+        """Say where the rows are; of what is in files alone none is copied."""
+        self._folders = tuple(each for each in sources if isinstance(each, Folder))
+        self._files = tuple(each for each in sources if isinstance(each, File))
+        self._in_files = {}
 
     @property
     def most_bytes(self) -> int:
         """How large all parts may be, compressed, of a table or of all that a query reads."""
-        others = len(self._folders or self._files) - 1
+        others = len(self._folders) + len(self._files) - 1
         return max(MOST_BYTES, min(others * _FOLDER_BYTES, _FOLDERS_BYTES))
 
     def parts(self, table: str) -> State:
-        """The parts of a table as they are now; none where they are not all in folders."""
+        """The parts of a table in folders as they are now."""
         return state_of(part for each in self._folders for part in each.parts(table))
 
     def read(
@@ -110,11 +109,14 @@ class SmallTables:
         self._read[table] = None, False
         if not select:
             return empty_table(table)
-        if self._files:
-            if not self._in_files:
-                self._look_in_files(con)
-            self._read[table] = None, self._in_files.get(table) == 0
-        if not parts or (state_bytes(parts) > self.most_bytes and not is_empty):
+        if self._files and not self._in_files:
+            self._look_in_files(con)
+        in_files = self._in_files.get(table, 0)
+        if not parts:
+            if self._files:  # which stay as they are; a folder may get parts
+                self._read[table] = (parts, False) if self._folders else (None, in_files == 0)
+            return select
+        if state_bytes(parts) + in_files > self.most_bytes and not is_empty:
             return select
         if is_empty:
             select, made = empty_table(table), [(0,)]
@@ -153,7 +155,9 @@ class SmallTables:
     def bytes(self, table: str) -> int:
         """How large the parts of a table in memory are; more than is few of one that is not."""
         parts = self._states.get(table)
-        return self._in_files.get(table, _MANY) if parts is None else state_bytes(parts)
+        if parts is None:
+            return _MANY if self._folders else self._in_files.get(table, _MANY)
+        return state_bytes(parts) + self._in_files.get(table, 0)
 
     def stale(self, there: Mapping[str, State]) -> list[str]:
         """The tables in memory whose parts are no longer those that were read.

@@ -293,3 +293,30 @@ def test_what_is_of_few_rows_of_a_file_is_computed_once(
         kept = in_memory(opened, "")
     assert ("kernel_named" in kept) == is_kept
     assert "api_summary" not in kept
+
+
+@pytest.mark.parametrize(("most_bytes", "is_kept"), [(1 << 18, True), (1 << 10, False)])
+def test_what_is_of_few_rows_of_a_folder_and_a_file_is_computed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_bytes: int, is_kept: bool
+) -> None:
+    calls = "process_id start_ns end_ns domain name\n 2 0 9 runtime cudaFree"
+    other = write_tables(tmp_path / "other", kernel=OTHER, api_call=calls)
+    with cupti_etl.open(other) as opened:
+        export_duckdb(opened, tmp_path / "other.duckdb")
+    folder = write_tables(tmp_path / "run", kernel=ONE)
+    monkeypatch.setattr(small_tables, "MOST_BYTES", most_bytes)
+    monkeypatch.setattr(small_tables, "_FOLDER_BYTES", 0)
+    with cupti_etl.open(folder, tmp_path / "other.duckdb") as opened:
+        assert [row["name"] for row in opened.sql("FROM kernel_named ORDER BY name")] == ["a", "b"]
+        assert_rows(opened.query("api_summary"), "name calls\n cudaFree 1")
+        assert_rows(opened.sql("SELECT count(*) AS n FROM jit_module_load"), "n\n 0")
+        assert ("kernel_named" in in_memory(opened, "")) == is_kept
+        assert in_memory(opened) == ["_small_kernel"] * is_kept
+        # What the file alone had, a folder that grows has, too.
+        add_part(folder, "kernel", "start_ns end_ns name\n 40 50 c")
+        add_part(
+            folder, "api_call", "process_id start_ns end_ns domain name\n 1 0 9 runtime cudaFree"
+        )
+        names = [row["name"] for row in opened.sql("FROM kernel_named ORDER BY name")]
+        assert names == ["a", "b", "c"]
+        assert_rows(opened.query("api_summary"), "name calls\n cudaFree 2")
