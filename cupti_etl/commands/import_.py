@@ -58,6 +58,14 @@ def command(
             say(f"cupti-etl: {what}{names}")
     for line in summary.not_kept():
         say(f"cupti-etl: {line}")
+    if summary.apart:
+        apart_ns, before, behind = summary.apart
+        hours = round(apart_ns / 3600e9)
+        long = counted(hours, "hour") if hours < 48 else counted(hours // 24, "day")
+        say(
+            f"cupti-etl: {behind} begins {long} after the end of {before}, and both are one run"
+            " now: make a trace of each run, and `cupti-etl diff` compares them"
+        )
     rows = sum(summary.rows.values())
     processes = counted(summary.processes, "process", "processes")
     say(f"cupti-etl: {rows:,} rows of {processes}; trace in {out}")

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _Batch = tuple[str, "pa.RecordBatch"]
 # How long a signal waits for its answer.
 _LOOK_MS = 100
+# A profiler that records now and then writes a file each time; one run has hardly more between two.
+_APART_NS = 3600 * 10**9
 
 
 class Stopped(Exception):
@@ -45,6 +47,8 @@ class Summary:
         skipped: rows of ``import_skipped``.
         untimed: by table, rows that are stored without the time at which they began.
         kinds: what each file is.
+        apart: the longest time of which none of several files tells, if it is longer than those of
+            one run have between them, and the files before and behind it.
     """
 
     rows: Counter[str] = field(default_factory=Counter)
@@ -52,6 +56,7 @@ class Summary:
     untimed: Counter[str] = field(default_factory=Counter)
     kinds: list[tuple[Path, str]] = field(default_factory=list)
     processes: int = 0
+    apart: tuple[int, Path, Path] | None = None
 
     def not_kept(self) -> Iterator[str]:
         """What was not kept, a line for each category."""
@@ -188,7 +193,8 @@ class Files:
 
     def _complete(self) -> None:
         """All files have been read, and with them what they say of processes."""
-        processes = [row for source in self._sources for row in source.process_rows()]
+        found = [(source.path, source.process_rows()) for source in self._sources]
+        processes = [row for _, rows in found for row in rows]
         self._losses = [loss for source in self._sources for loss in source.losses()]
         for loss in self._losses:
             if loss.cause == "zero_timestamp" and loss.table_name is not None:
@@ -196,6 +202,7 @@ class Files:
         for source in self._sources:
             self.summary.skipped += source.skipped.rows(str(source.path))
         self.summary.processes = len(processes)
+        self.summary.apart = _apart(found)
         self._processes = processes
         self._is_complete = True
 
@@ -240,6 +247,28 @@ class Files:
             if changes:
                 found[table] = partial(_changed, changes)
         return found
+
+
+def _apart(found: Sequence[tuple[Path, list[dict[str, Any]]]]) -> tuple[int, Path, Path] | None:
+    """The longest time of which no file tells, if it is long, and the files at its edges.
+
+    Args:
+        found: the files, with what they say of their processes.
+    """
+    spans = []
+    for path, rows in found:
+        times = [row[name] for row in rows for name in ("start_ns", "end_ns")]
+        known = [time_ns for time_ns in times if time_ns is not None]
+        if known:
+            spans.append((min(known), max(known), path))
+    spans.sort()
+    apart = []
+    until_ns, before = spans[0][1:] if spans else (0, Path())
+    for start_ns, end_ns, path in spans[1:]:
+        apart.append((start_ns - until_ns, before, path))
+        if end_ns > until_ns:
+            until_ns, before = end_ns, path
+    return max((each for each in apart if each[0] > _APART_NS), default=None)
 
 
 def _named(rows: list[dict[str, Any]]) -> pa.RecordBatch:
