@@ -159,8 +159,9 @@ class Driver:
         self._writer = Writer(partial(destination.open, tables))
         self._writer.start()
         if destination.is_watched:
-            self._restate()
-            self._put(lambda target: target.roll())
+            with self._or_give_up():
+                self._restate()
+                self._put(lambda target: target.roll())
 
     @property
     def failure(self) -> EtlError | None:
@@ -222,8 +223,21 @@ class Driver:
         Raises:
             EtlError: the trace could not be written; what was written stays.
         """
+        with self._or_give_up():
+            self._put_end({"exit_status": exit_status, **(facts or {})})
+        self._writer.finish()
+        failure = self._writer.failure
+        if failure is not None:
+            tables = self._source.restated()
+            loss = Loss(None, "not_written", detail=failure.message)
+            self._writer.salvage({"loss": [*tables.get("loss", ()), loss.row()]})
+            raise EtlError(failure.message, failure.hint or self._destination.what_is_left())
+        self._destination.finish()
+
+    def _put_end(self, facts: Mapping[str, Any]) -> None:
+        """Queue what is left, and the end."""
         self._pass_on(everything=True, is_last=True)
-        self._capture |= {"exit_status": exit_status, **(facts or {})}
+        self._capture |= facts
         self._restate()
         if self._destination.is_watched:
             # With the last rows, so that who finds the status knows that nothing else is to come.
@@ -235,14 +249,15 @@ class Driver:
         # What the source counts, and is not there any more, only the target can tell.
         counted = self._source.stored_rows() if self._destination.retain is None else []
         self._put(lambda target: _end(target, capture, counted))
-        self._writer.finish()
-        failure = self._writer.failure
-        if failure is not None:
-            tables = self._source.restated()
-            loss = Loss(None, "not_written", detail=failure.message)
-            self._writer.salvage({"loss": [*tables.get("loss", ()), loss.row()]})
-            raise EtlError(failure.message, failure.hint or self._destination.what_is_left())
-        self._destination.finish()
+
+    @contextlib.contextmanager
+    def _or_give_up(self) -> Iterator[None]:
+        """If the source fails, the writer's thread does not wait for it for ever."""
+        try:
+            yield
+        except BaseException:
+            self.give_up()
+            raise
 
     def give_up(self) -> None:
         """Let go of a trace that will not be."""

@@ -210,3 +210,24 @@ def test_what_is_given_up_has_no_end(tmp_path: Path) -> None:
     driver.give_up()
     assert the_capture(tmp_path / "out")["end_ns"] is None
     assert not writer.is_alive()
+
+
+@pytest.mark.parametrize("begins", [0, 1])
+def test_a_source_that_fails_leaves_no_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: int
+) -> None:
+    """Be it at the beginning or at the end; a thread that waits for work would wait for ever."""
+    before = threading.enumerate()
+    program, real, asked = Program(), Program.restated, []
+
+    def breaks(self: Program) -> dict[str, list[dict[str, Any]]]:
+        asked.append(self)
+        if len(asked) > begins:
+            raise ValueError("nobody thought of it")
+        return real(self)
+
+    monkeypatch.setattr(Program, "restated", breaks)
+    with pytest.raises(ValueError, match="nobody thought of it"):
+        begin(Hurried(tmp_path / "out"), program).finish(0)
+    left = [each for each in threading.enumerate() if each not in before]
+    assert [each.name for each in left] == []
