@@ -46,7 +46,7 @@ def parts(out: Path, table: str = "kernel") -> list[Path]:
 
 
 def test_every_table_is_there_from_the_start(tmp_path: Path) -> None:
-    readable(ParquetFolder(tmp_path / "out"))
+    sink = readable(ParquetFolder(tmp_path / "out"))
     described = {
         each["table"]: each for each in json.loads((tmp_path / "out/schema.json").read_text())
     }
@@ -61,17 +61,19 @@ def test_every_table_is_there_from_the_start(tmp_path: Path) -> None:
             assert field.name == said["name"]
             assert said["doc"] == column.doc
             assert said["unit"] == column.unit
+    sink.close()
 
 
 def test_a_part_says_whose_it_is_and_no_more(tmp_path: Path) -> None:
     """What its columns mean would be most of a small part."""
-    readable(ParquetFolder(tmp_path / "out", ["kernel"]))
+    sink = readable(ParquetFolder(tmp_path / "out", ["kernel"]))
     (part,) = parts(tmp_path / "out")
     assert pq.read_metadata(part).metadata == {
         b"cupti_etl.table": b"kernel",
         b"cupti_etl.schema_version": str(SCHEMA_VERSION).encode(),
     }
     assert part.stat().st_size < 5000
+    sink.close()
 
 
 def test_a_table_that_comes_later_is_described_with_its_first_part(tmp_path: Path) -> None:
@@ -90,13 +92,14 @@ def test_a_table_that_comes_later_is_described_with_its_first_part(tmp_path: Pat
 
 
 def test_types_are_those_that_every_engine_reads(tmp_path: Path) -> None:
-    readable(ParquetFolder(tmp_path / "out"))
+    sink = readable(ParquetFolder(tmp_path / "out"))
     allowed = {"INT32", "INT64", "DOUBLE", "BOOLEAN", "BYTE_ARRAY"}
     for table in TABLES:
         (part,) = parts(tmp_path / "out", table)
         schema = pq.ParquetFile(part).schema
         assert {schema.column(i).physical_type for i in range(len(schema))} <= allowed
         assert not [f for f in arrow_schema(table) if pa.types.is_unsigned_integer(f.type)]
+    sink.close()
 
 
 def test_a_roll_makes_rows_readable_and_compaction_sorts_them(tmp_path: Path) -> None:
@@ -188,6 +191,7 @@ def test_a_small_table_is_replaced_whole(tmp_path: Path) -> None:
     assert [row["cause"] for row in rows] == ["ring_full", "killed"]
     assert rows[0]["records"] == 5
     assert rows[1]["records"] is None
+    sink.close()
 
 
 def test_an_output_that_cannot_be(tmp_path: Path) -> None:

@@ -64,6 +64,8 @@ def test_an_fsync_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(OSError, match="Input/output error"):
         sink.finish()
     assert count(tmp_path / "out") == 0
+    monkeypatch.undo()
+    sink.close()
 
 
 def test_without_room_for_the_manifest_parts_are_there_all_the_same(
@@ -80,3 +82,5 @@ def test_without_room_for_the_manifest_parts_are_there_all_the_same(
     with pytest.raises(OSError, match="No space"):
         sink.finish()
     assert count(tmp_path / "out") == 10
+    monkeypatch.undo()
+    sink.close()

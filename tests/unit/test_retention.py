@@ -100,6 +100,7 @@ def test_a_size(tmp_path: Path) -> None:
     rows = table(trace.out, "kernel").num_rows
     assert rows + gone(trace.out)["kernel", "size"] == 200 * 100
     assert trace.target.rows()["kernel"] == rows
+    trace.target.close()
 
 
 def test_what_goes_is_said_before_it_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,6 +131,7 @@ def test_a_part_that_is_large_is_not_written_again(tmp_path: Path) -> None:
     trace.go_on(33, rows=10)
     # But the first, which is merged with the part of no rows that a trace begins with.
     assert len(inodes & {path.stat().st_ino for path in (trace.out / "kernel").iterdir()}) >= 31
+    trace.target.close()
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,12 @@ def writer(out: Path) -> Writer:
     return made
 
 
+def over(made: Writer) -> None:
+    """Let it do what waits, and let go of the folder."""
+    made.finish()
+    made.salvage({})
+
+
 def never() -> None:
     raise AssertionError("the queue is full, and nobody empties it")
 
@@ -30,7 +36,7 @@ def test_work_is_done_in_order_and_all_of_it(tmp_path: Path) -> None:
     made = writer(tmp_path / "out")
     for i in range(200):
         made.put(lambda _, i=i: done.append(i), lambda: None)  # type: ignore[misc]
-    made.finish()
+    over(made)
     assert done == list(range(200))
     assert made.failure is None
 
@@ -47,7 +53,7 @@ def test_while_the_sink_is_slow_the_caller_goes_on_with_something_else(tmp_path:
     made = writer(tmp_path / "out")
     for _ in range(40):
         made.put(lambda _: gate.wait(10), meanwhile)  # type: ignore[arg-type, return-value]
-    made.finish()
+    over(made)
     assert len(calls) >= 3
     assert made.failure is None
 
@@ -72,7 +78,7 @@ def test_after_a_failure_nothing_is_written_and_nobody_waits(
     made.put(fail, never)
     for _ in range(500):
         made.put(lambda _: after.append(1), lambda: None)
-    made.finish()
+    over(made)
     assert made.failure is not None
     assert made.failure.message == f"the trace cannot be written: {told}"
     assert after == []
@@ -83,7 +89,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     made = writer(tmp_path / "out")
     for _ in range(100):
         made.put(lambda _: None, lambda: None)
-    made.finish()
+    over(made)
     assert made.failure is not None
     assert "exists already" in made.failure.message
 
@@ -102,5 +108,5 @@ def test_a_mistake_of_ours_does_not_hold_up_the_program(tmp_path: Path) -> None:
     made = writer(tmp_path / "out")
     for _ in range(100):
         made.put(mistake, meanwhile)
-    made.finish()
+    over(made)
     assert made.failure is not None
