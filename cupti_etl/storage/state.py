@@ -25,6 +25,8 @@ State = tuple[tuple[str, int, int], ...]
 _FEW_FILES = 1000
 # File systems tell apart what happens in a folder by clocks that tick each 2 s at the slowest.
 _TICK_NS = 2_000_000_000
+# Some, such as those over buckets, never say that anything happened in a folder.
+_LISTED_S = 1.0
 
 
 def state(
@@ -67,7 +69,8 @@ class Listed:
     """
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[tuple[int, ...], list[str]]] = {}
+        # By folder, until when what was found is taken, of which times.
+        self._seen: dict[str, tuple[float, tuple[int, ...], list[str]]] = {}
 
     def parts(self, path: Path) -> Iterator[_File]:
         """The parts of all folders in one."""
@@ -83,12 +86,13 @@ class Listed:
         except OSError:
             return []
         now = (about.st_dev, about.st_ino, about.st_mtime_ns, about.st_ctime_ns)
-        then, found = self._seen.get(folder, ((), []))
-        if then != now:
+        now_s = time.monotonic()
+        until_s, then, found = self._seen.get(folder, (now_s, (), []))
+        if then != now or now_s >= until_s:
             found = look(folder)
             # Another change within the same tick would not be seen.
             is_settled = time.time_ns() - max(about.st_mtime_ns, about.st_ctime_ns) > _TICK_NS
-            self._seen[folder] = now if is_settled else (), found
+            self._seen[folder] = now_s + _LISTED_S * is_settled, now, found
         return found
 
 

@@ -67,10 +67,18 @@ def listed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+@pytest.fixture
+def seconds(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The clock, which stands still; what happened to folders is long ago."""
+    now_s = [0.0]
+    later = SimpleNamespace(monotonic=lambda: now_s[0], time_ns=lambda: time.time_ns() + 10**15)
+    monkeypatch.setattr(state, "time", later)
+    return now_s
+
+
 def test_a_folder_is_listed_anew_where_something_came_or_went(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: list[str]
+    tmp_path: Path, listed: list[str], seconds: list[float]
 ) -> None:
-    monkeypatch.setattr(state, "_TICK_NS", -(10**18))  # as if all had happened long ago
     path = write_trace(tmp_path / "run", kernel=ONE)
     folders = [Folder(path)]
     look = state.Look(folders)
@@ -102,6 +110,19 @@ def test_a_folder_is_listed_anew_where_something_came_or_went(
     assert len(looked(lists=["kernel"])) == len(first)
     look.again()
     looked(lists=["aside", "kernel"])
+
+
+def test_where_nothing_says_that_something_came_it_is_seen_a_second_later(
+    tmp_path: Path, listed: list[str], seconds: list[float]
+) -> None:
+    path = write_trace(tmp_path / "run", kernel=ONE)
+    look = state.Look([Folder(path)])
+    first = look()
+    seconds[0] += 0.9
+    assert look() == first
+    seconds[0] += 0.1
+    look()
+    assert listed == ["kernel", "kernel"]
 
 
 def test_one_in_which_something_happened_just_now_is_listed_each_time(
