@@ -11,13 +11,12 @@
 --   and to pinned memory, in a stream of its own while kernels run
 -- shown: busy_breakdown
 WITH kinds AS (
-    SELECT gpu, sum(ns - beside_ns) AS alone_ns,
+    SELECT gpu, sum(coalesce(ns, -beside_ns)) AS alone_ns,
            copy_kind || coalesce(
                CASE WHEN copy_kind LIKE 'H%' THEN ' from ' || src_kind || ' memory'
                     WHEN copy_kind LIKE '%H' THEN ' to ' || dst_kind || ' memory' END, ''
            ) AS kind
-    FROM _copy_beside
-    WHERE ns > 0
+    FROM (FROM _copy WHERE ns > 0 UNION ALL BY NAME FROM _copy_beside)
     GROUP BY gpu, kind
 ),
 copies AS (

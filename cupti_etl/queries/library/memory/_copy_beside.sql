@@ -1,54 +1,45 @@
--- Copies of memcpy and memcpy_p2p, each with its size class and its time beside kernels.
+-- How long copies ran beside kernels, by their kinds.
 --
--- computed: One row a copy; of its time, what lies within _busy_interval of compute and
---   communication on the same GPU.
--- lookup: gpu_interval, _busy_interval
+-- computed: Of the time of the finished copies of a kind, what lies within _busy_interval of
+--   compute and communication on the same GPU: up to their ends, less that up to their starts.
+-- lookup: _busy_interval
 -- columns:
---   gpu BIGINT: Number of the GPU, as in gpu; NULL if nothing finished on it.
---   copy_kind VARCHAR: Direction, such as HtoD.
---   src_kind VARCHAR: Kind of memory read, such as pinned.
---   dst_kind VARCHAR: Kind of memory written.
---   class INTEGER: 0 to 4, by size: up to 4 KiB, 64 KiB, 1 MiB, 16 MiB, or above; NULL if not
---     known.
---   ns BIGINT [ns]: Its duration; NULL if it is not finished.
---   copied BIGINT [bytes]: Its size; NULL if it is not finished, or not known.
---   peak_kbps BIGINT [kilobytes/s]: Peak bandwidth of the device's memory, of a copy inside it.
---   beside_ns BIGINT [ns]: Of ns, time with a kernel on the same GPU.
-WITH peaks AS (
-    SELECT process_id, device_id, any_value(global_memory_bandwidth_kbps) AS peak_kbps
-    FROM device
-    GROUP BY process_id, device_id
-),
-copies AS (
-    FROM memcpy UNION ALL BY NAME FROM memcpy_p2p
-),
-gpus AS (
-    SELECT DISTINCT process_id, device_id, gpu
-    FROM gpu_interval
-    WHERE kind IN ('memcpy', 'memcpy_p2p')
-),
-kernels AS (
-    SELECT gpu, start_ns, end_ns, busy_before_ns
+--   gpu, copy_kind, src_kind, dst_kind, class of _copy
+--   beside_ns HUGEINT [ns]: Of their time, that with a kernel on the same GPU.
+WITH kernels AS (
+    SELECT gpu, start_ns, end_ns, busy_before_ns - start_ns AS before_ns
     FROM _busy_interval
     WHERE work = 'compute_or_communication'
 ),
-sized AS (
-    SELECT copies.*, gpu, copies.end_ns - copies.start_ns AS ns,
-           CASE WHEN ns IS NOT NULL THEN bytes END AS copied,
-           CASE WHEN copy_kind = 'DtoD' THEN peak_kbps END AS peak_kbps,
-           CASE WHEN bytes <= 4096 THEN 0 WHEN bytes <= 65536 THEN 1 WHEN bytes <= 1048576 THEN 2
-                WHEN bytes <= 16777216 THEN 3 WHEN bytes > 16777216 THEN 4 END AS class
-    FROM copies
-    LEFT JOIN peaks ON peaks.process_id = copies.process_id AND peaks.device_id = copies.device_id
-    LEFT JOIN gpus ON gpus.process_id = copies.process_id AND gpus.device_id = copies.device_id
+finished AS (
+    SELECT gpu, copy_kind, src_kind, dst_kind, class, start_ns, end_ns FROM _copy WHERE ns > 0
+),
+-- All edges are sorted with what they are of, for which a number takes least.
+kinds AS (
+    SELECT row_number() OVER () AS kind, *
+    FROM (SELECT DISTINCT gpu, copy_kind, src_kind, dst_kind, class FROM finished)
+),
+numbered AS (
+    SELECT copies.gpu, kind, start_ns, end_ns
+    FROM finished AS copies
+    JOIN kinds
+        ON kinds.gpu = copies.gpu
+        AND kinds.copy_kind IS NOT DISTINCT FROM copies.copy_kind
+        AND kinds.src_kind IS NOT DISTINCT FROM copies.src_kind
+        AND kinds.dst_kind IS NOT DISTINCT FROM copies.dst_kind
+        AND kinds.class IS NOT DISTINCT FROM copies.class
+),
+edges AS (
+    SELECT gpu, kind, start_ns AS at_ns, -1 AS sign FROM numbered
+    UNION ALL
+    SELECT gpu, kind, end_ns, 1 FROM numbered
+),
+sums AS (
+    SELECT kind, sum(sign * (before_ns + least(at_ns, end_ns))) AS beside_ns
+    FROM edges
+    ASOF JOIN kernels ON kernels.gpu = edges.gpu AND kernels.start_ns <= edges.at_ns
+    GROUP BY kind
 )
-SELECT sized.gpu, copy_kind, src_kind, dst_kind, class, ns, copied, peak_kbps,
-       -- Time with kernels up to the end of a copy, less that up to its start.
-       coalesce(till.busy_before_ns + least(sized.end_ns, till.end_ns) - till.start_ns, 0)
-       - coalesce(since.busy_before_ns + least(sized.start_ns, since.end_ns) - since.start_ns,
-                  0) AS beside_ns
-FROM sized
-ASOF LEFT JOIN kernels AS since
-    ON since.gpu = sized.gpu
-    AND since.start_ns <= sized.start_ns
-ASOF LEFT JOIN kernels AS till ON till.gpu = sized.gpu AND till.start_ns <= sized.end_ns
+SELECT gpu, copy_kind, src_kind, dst_kind, class, beside_ns
+FROM sums
+JOIN kinds USING (kind)

@@ -16,7 +16,7 @@
 -- lookup: _busy_interval
 -- approximate: rate_median_gbps, rate_p99_gbps
 -- columns:
---   copy_kind, src_kind, dst_kind of _copy_beside
+--   copy_kind, src_kind, dst_kind of _copy
 --   size VARCHAR: Up to 4 KiB, 64 KiB, 1 MiB, 16 MiB, or above; NULL if not known.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all copies.
 --   copies BIGINT [copies]: Finished copies.
@@ -39,6 +39,10 @@ WITH seen AS (
     SELECT count(*) > 0 AS has_kernels
     FROM _busy_interval
     WHERE work = 'compute_or_communication'
+),
+-- What is beside kernels has a row for all copies of a kind.
+copies AS (
+    FROM _copy UNION ALL BY NAME FROM _copy_beside
 )
 SELECT copy_kind, src_kind, dst_kind,
        CASE class WHEN 0 THEN '<= 4 KiB' WHEN 1 THEN '<= 64 KiB' WHEN 2 THEN '<= 1 MiB'
@@ -48,7 +52,7 @@ SELECT copy_kind, src_kind, dst_kind,
        TRY_CAST(CASE WHEN class IS NOT NULL THEN coalesce(sum(copied), 0) END AS BIGINT) AS bytes,
        TRY_CAST(coalesce(sum(ns), 0) AS BIGINT) AS total_ns,
        TRY_CAST(CASE WHEN any_value(has_kernels)
-            THEN coalesce(sum(beside_ns) FILTER (WHERE ns > 0), 0) END AS BIGINT)
+            THEN coalesce(sum(beside_ns), 0) END AS BIGINT)
                 AS beside_kernels_ns,
        100.0 * beside_kernels_ns / nullif(total_ns, 0) AS beside_kernels_pct,
        -- Bytes a nanosecond are gigabytes a second.
@@ -62,20 +66,21 @@ SELECT copy_kind, src_kind, dst_kind,
        avg(ns) AS mean_ns,
        min(ns) AS min_ns,
        max(ns) AS max_ns,
-       count(*) - count(ns) AS unfinished
-FROM _copy_beside, seen
+       count(*) - count(ns) - count(beside_ns) AS unfinished
+FROM copies, seen
 GROUP BY copy_kind, src_kind, dst_kind, class
 ORDER BY total_ns DESC, copy_kind, src_kind, dst_kind, class;
 
 -- partial
-SELECT copy_kind, src_kind, dst_kind, class, count(*) AS rows, count(ns) AS copies,
+SELECT copy_kind, src_kind, dst_kind, class, count(*) - count(beside_ns) AS rows,
+       count(ns) AS copies,
        sum(ns) AS total_ns, sum(copied) AS copied, count(copied) AS sized,
-       sum(beside_ns) FILTER (WHERE ns > 0) AS beside_ns,
+       sum(beside_ns) AS beside_ns,
        sketch(copied / nullif(ns, 0)) AS rates, count(copied / nullif(ns, 0)) AS rated,
        min(copied / nullif(ns, 0)) AS least, max(copied / nullif(ns, 0)) AS most,
        any_value(peak_kbps) AS peak_kbps, min(ns) AS min_ns, max(ns) AS max_ns,
        NULL::BOOLEAN AS has_kernels
-FROM _copy_beside
+FROM (FROM _copy UNION ALL BY NAME FROM _copy_beside)
 GROUP BY copy_kind, src_kind, dst_kind, class
 UNION ALL BY NAME
 SELECT count(*) > 0 AS has_kernels
