@@ -1,6 +1,7 @@
 -- The call that allocated or released memory.
 --
 -- computed: Of a runtime call and the driver call inside it, the outer one.
+-- materialized: Few rows, of all calls.
 -- columns:
 --   process_id BIGINT: The process.
 --   correlation_id BIGINT: What joins it and memory.
