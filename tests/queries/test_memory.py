@@ -268,6 +268,7 @@ def test_what_was_not_released(trace: MakeTrace) -> None:
     ids=["even", "uneven", "once", "at first"],
 )
 @pytest.mark.parametrize(("thread", "path"), [(5, "step*"), (6, None)], ids=["inside", "outside"])
+@pytest.mark.parametrize("behind", [0, 10_000], ids=["at once", "all launched ahead"])
 def test_a_leak_grows_with_the_steps(
     trace: MakeTrace,
     sizes: list[int],
@@ -276,6 +277,7 @@ def test_a_leak_grows_with_the_steps(
     verdict: str,
     thread: int,
     path: str | None,
+    behind: int,
 ) -> None:
     steps = range(len(sizes))
     opened = trace(
@@ -292,7 +294,7 @@ def test_a_leak_grows_with_the_steps(
             f"1 {s} runtime cudaLaunchKernel {s * 1000 + 1} {s * 1000 + 2} 5" for s in steps
         ),
         kernel="process_id device_id correlation_id start_ns end_ns name\n"
-        + "\n".join(f"1 0 {s} {s * 1000 + 5} {s * 1000 + 800} a" for s in steps),
+        + "\n".join(f"1 0 {s} {behind + s * 1000 + 5} {behind + s * 1000 + 800} a" for s in steps),
     )
     (row,) = opened.query("memory_leaks")
     assert (row["bytes"], row["verdict"], row["range"]) == (sum(sizes), verdict, path)

@@ -1,10 +1,10 @@
 -- Memory that was allocated and never released, by where it was asked for, and whether it grows.
 --
 -- computed: Allocations without a release by shared object, kind, calling function and the NVTX
---   range around the call, as if all steps had one name. Growth is the mean of what each step of
---   the process (step, on its first GPU) but the first added to them, with the half width of its
---   95 % confidence interval under normal errors (Student's t): what was allocated once does not
---   grow.
+--   range around the call, as if all steps had one name. Growth is the mean of what was added to
+--   them while the host asked for each step of the process (step, on its first GPU) but the first,
+--   with the half width of its 95 % confidence interval under normal errors (Student's t): what was
+--   allocated once does not grow.
 -- requires: memory
 --   allocation: no memory was allocated at addresses that are known.
 -- limits: What lives to the end on purpose, such as weights, is here too: only growth is a leak.
@@ -46,7 +46,11 @@ sites AS (
     LEFT JOIN paths ON paths.process_id = kept.process_id AND paths.range = kept.range
 ),
 steps AS (
-    SELECT process_id, end_ns, row_number() OVER (PARTITION BY process_id ORDER BY end_ns) AS place
+    -- Of the host, which allocates: the GPU may be many steps behind it.
+    SELECT process_id, coalesce(host_end_ns, step.end_ns) AS end_ns,
+           row_number() OVER (
+               PARTITION BY process_id ORDER BY coalesce(host_end_ns, step.end_ns)
+           ) AS place
     FROM step
     QUALIFY gpu = min(gpu) OVER (PARTITION BY process_id)
 ),
