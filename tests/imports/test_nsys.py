@@ -291,23 +291,6 @@ def test_times_since_the_epoch_stay(tmp_path: Path, imported: Import) -> None:
     assert_rows(imported(file).sql("SELECT start_ns AS t FROM api_call"), "t\n1700000000000000050")
 
 
-@pytest.mark.parametrize(
-    "said",
-    ["Not all CUDA events might have been collected.", "Some CUPTI events might be missing."],
-)
-def test_what_nsys_says_of_losses(tmp_path: Path, imported: Import, said: str) -> None:
-    # Of OpenGL nothing is imported.
-    file = nsys(
-        tmp_path / "t.sqlite",
-        CUPTI_ACTIVITY_KIND_KERNEL=KERNEL,
-        StringIds=STRINGS,
-        DIAGNOSTIC_EVENT=f"text\n'Some OpenGL events might be missing.'\n'{said}'",
-    )
-    assert_rows(
-        imported(file).sql("FROM loss"), f"cause records detail\ncupti_dropped - 'nsys: {said}'"
-    )
-
-
 def as_parquetdir(file: Path, folder: Path) -> Path:
     """The same tables as ``nsys export --type parquetdir`` writes them."""
     folder.mkdir()

@@ -32,6 +32,8 @@ _LOSS = re.compile(
 _OF_OTHERS = re.compile(
     r"OpenGL|OpenXR|Vulkan|Direct3D|\bDX1\d\b|OS runtime|\bWDDM\b|\bETW\b", re.I
 )
+# What it says of each process that did not call CUDA, and of those whose calls it did not see.
+_NOT_STARTED = re.compile(r"\bCUDA profiling\b.*\bnot been started\b", re.I)
 _DOMAIN_CREATE = 75
 _DEVICES = "TARGET_INFO_CUDA_DEVICE"
 # Early exports have this in its place.
@@ -317,15 +319,22 @@ def _thread_names(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
 
 def diagnosed(tables: Tables) -> list[Loss]:
     """What nsys itself says that it lost; it does not say how much of what."""
-    texts = [str(row.get("text") or "").strip() for row in tables.rows("DIAGNOSTIC_EVENT")]
-    said = sorted({text for text in texts if _LOSS.search(text) and not _OF_OTHERS.search(text)})
-    return [Loss(None, "cupti_dropped", detail=f"nsys: {text}") for text in said]
+    texts = {str(row.get("text") or "").strip() for row in tables.rows("DIAGNOSTIC_EVENT")}
+    said = {text for text in texts if _LOSS.search(text) and not _OF_OTHERS.search(text)}
+    if not _filled(tables, _CALLS, *_GPU_WORK):
+        said |= {text for text in texts if _NOT_STARTED.search(text)}
+    return [Loss(None, "cupti_dropped", detail=f"nsys: {text}") for text in sorted(said)]
+
+
+def _filled(tables: Tables, *wanted: str) -> bool:
+    """Whether one of these tables has rows."""
+    names = set(tables.names())
+    return any(name in names and tables.count(name) for name in wanted)
 
 
 def unrecorded(tables: Tables, frame: Frame) -> list[Loss]:
     """As ``source.unrecorded``."""
-    names = set(tables.names())
-    if _CALLS not in names or any(name in names and tables.count(name) for name in _GPU_WORK):
+    if _CALLS not in tables.names() or _filled(tables, *_GPU_WORK):
         return []
     asked = 0
     for batch in tables.batches(_CALLS, {"nameId": "i", "returnValue": "i"}):
