@@ -84,6 +84,11 @@ class Nsys(Source):
 
     def _version(self) -> str:
         names = self._tables.names()
+        if any(name.startswith("rocpd_") for name in names):
+            raise ForeignError(
+                f"{self.path} is a database of ROCm's profilers (rocpd, RPD), which is not read",
+                "profile PyTorch with torch.profiler, and import the JSON that it exports",
+            )
         if not any(name in HANDLERS for name in names) and "StringIds" not in names:
             raise ForeignError(
                 f"{self.path} is no export of nsys: it has none of its tables",
