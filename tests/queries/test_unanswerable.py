@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.loops import ranges
 from support.slow import few
 from support.trace import MakeTrace, add_part, assert_rows, write_trace
 
@@ -50,6 +51,13 @@ def test_rows_that_come_are_seen_by_it_and_by_what_is_made_of_it(tmp_path: Path)
         for each in (opened, part):
             assert_rows(each.sql(SUM), "gpu_ns\n -")
             assert each.query("python_line").count() == 0
+
+
+@pytest.mark.parametrize("name", ["python_function", "python_flame_graph", "step_mfu"])
+def test_a_profile_of_the_host_alone_is_told(trace: MakeTrace, name: str) -> None:
+    spans = (("python_function", "train.py(40): main", 0, 90), ("user_annotation", "step", 10, 20))
+    opened = trace(marker=ranges(*spans))
+    assert why_empty(opened, library()[name]) == "no GPU activity was recorded."
 
 
 @pytest.mark.slow

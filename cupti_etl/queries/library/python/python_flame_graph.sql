@@ -4,7 +4,7 @@
 --   with ";" between them. Frames of one function in different lines are one. Stacks of several
 --   processes that look alike are put together. Work of a backward pass has "(backward)" between
 --   the two, and what a CUDA graph replayed, which has the stack of its capture, "(graph)".
--- requires: _stacked_process
+-- requires: _stacked_process, gpu_activity
 -- front: Which calls lead to the GPU time (a flame graph)?
 -- first: percent, gpu_ns, launches, stack
 -- chart: flame(stack, gpu_ns)

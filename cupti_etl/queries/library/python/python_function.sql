@@ -4,7 +4,7 @@
 --   itself asked for; own that for which it is the innermost of the program's functions, and not of
 --   an installed package's; total that of all stacks that it is on, each counted once. Work of
 --   calls without a stack has rows without a file, which say why.
--- requires: _stacked_process
+-- requires: _stacked_process, gpu_activity
 -- limits: Of PyTorch's backward pass and of CUDA graphs as python_line says.
 -- front: Which Python function is slow?
 -- first: percent, total_gpu_ns, own_gpu_ns, self_gpu_ns, launches, idle_before_ns, function, place

@@ -4,7 +4,7 @@
 --   which it is the innermost line of the program itself, and not of an installed package; its
 --   total is that of all stacks that it is on, each counted once. Own times add to the work of all
 --   calls; those without a stack have rows without a file, which say why.
--- requires: launch_stack
+-- requires: launch_stack, gpu_activity
 -- limits: PyTorch's backward pass runs on threads of autograd, which have no Python. Its work is
 --   that of the forward pass's lines where ranges carry sequence numbers (--pytorch), and else of
 --   no line. Work of a CUDA graph whose capture was not seen is that of the line that launched the

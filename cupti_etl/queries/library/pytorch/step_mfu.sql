@@ -6,7 +6,7 @@
 --   make up nearly all, so other operators count nothing, unless kernels of theirs do such work by
 --   their names (kernel_rule): what these compute is not known, nor what graphs and compiled code
 --   launch without operators.
--- requires: step, _operator_flops
+-- requires: gpu_activity, step, _operator_flops
 --   _flops_gpu: sizes of inputs were not recorded (capture with --pytorch, or record_shapes=True of
 --     torch.profiler), so operations are not known.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
