@@ -57,6 +57,8 @@ NAMES = {
         sage_fwd
         kernel_cutlass_kernel_flash_attncuteflash_fwd_sm100FlashAttentionForwardSm100_object_0""",
     "gemm": """
+        void cusparse::csrmv_v3_kernel<false, int, int, double, double, double, double, void>(int)
+        void cusparse::csrmv_v3_partition_kernel<std::integral_constant<bool, false>, 256>(int)
         kernel_cutlass_kernel_quackgemm_sm90GemmSm90_object_at__TiledMMA_ThrLayoutVMNK21110_0
         void ck::kernel_moe_gemm_2lds<int>(int)
         triton_tem_fused_bmm_1

@@ -95,8 +95,8 @@ WITH rules AS (
     ('gemm', 'own', '', 'gemm gemv gemmk matmul nvjet cublas xmma splitk split_k dot_kernel cijk_
         _bmm_ ^_bmm _mm_ addmm _mm_kernel _scaled_mm int8_mm fp8_mm grouped_mm _gmm_ cutlass wmma
         mfma wvsplit llmm1 skinny marlin machete _awq_ gptq exllama w4a16 w8a8 w8a16 a8w8 a4w4
-        a16w tinygemm contraction cutensor trsm syrk spmm spmv cusparse rocblas hipblas matvec
-        _ger_'),
+        a16w tinygemm contraction cutensor trsm syrk spmm spmv csrmm csrmv cusparse rocblas hipblas
+        matvec _ger_'),
     ('normalization', 'whole', '', 'layer_norm layernorm batch_norm batchnorm rms_norm rmsnorm
         group_norm groupnorm instance_norm instancenorm l2norm qk_norm qknorm welford _bn_fw
         _bn_bw _bn_ gammabeta _ln_fwd _ln_bwd cucomputegradinput rowwisemoments
