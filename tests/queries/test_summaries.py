@@ -223,6 +223,17 @@ def test_calls_by_domain_and_name(trace) -> None:
     )
 
 
+@pytest.mark.parametrize("query", ["api_summary", "api_thread_summary"])
+def test_what_calls_returned_may_not_be_known(trace, query: str) -> None:
+    opened = trace(
+        api_call="""
+            thread_id start_ns end_ns domain  name
+            5         0        10     runtime cudaMalloc
+        """
+    )
+    assert_rows(opened.query(query), "name calls errors\n cudaMalloc 1 -")
+
+
 def test_calls_by_thread(trace) -> None:
     # Two processes have a thread of the same number.
     opened = trace(

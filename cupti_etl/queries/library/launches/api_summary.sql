@@ -16,7 +16,8 @@
 --   domain VARCHAR: runtime or driver.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over all functions.
 --   calls BIGINT [calls]: Calls that returned.
---   errors BIGINT [calls]: Of these, calls that returned neither success nor "not ready" (600).
+--   errors BIGINT [calls]: Of these, calls that returned neither success nor "not ready" (600);
+--     NULL where the trace does not say what calls returned, as PyTorch's do not.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   mean_ns DOUBLE [ns]: Mean duration.
 --   median_ns DOUBLE [ns]: Median duration; the mean of the middle two of an even number.
@@ -33,7 +34,8 @@ SELECT name,
        domain,
        100.0 * coalesce(sum(duration_ns), 0) / nullif(sum(sum(duration_ns)) OVER (), 0) AS percent,
        count(duration_ns) AS calls,
-       count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) AS errors,
+       CASE WHEN count(return_value) > 0
+            THEN count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) END AS errors,
        TRY_CAST(coalesce(sum(duration_ns), 0) AS BIGINT) AS total_ns,
        avg(duration_ns) AS mean_ns,
        -- Together, for they sort the same durations.
@@ -53,7 +55,8 @@ WITH durations AS (
     FROM api_call
 )
 SELECT domain, name, count(duration_ns) AS calls,
-       count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) AS errors,
+       CASE WHEN count(return_value) > 0
+            THEN count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) END AS errors,
        sum(duration_ns) AS total_ns, sketch(duration_ns) AS durations, avg(duration_ns) AS mean_ns,
        min(duration_ns) AS min_ns, max(duration_ns) AS max_ns, var_pop(duration_ns) AS variance,
        count(*) - count(duration_ns) AS unfinished

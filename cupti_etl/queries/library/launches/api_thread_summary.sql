@@ -11,7 +11,8 @@
 --   domain VARCHAR: runtime or driver.
 --   percent DOUBLE [%]: total_ns as a share of the sum of total_ns over the thread.
 --   calls BIGINT [calls]: Calls that returned.
---   errors BIGINT [calls]: Of these, calls that returned neither success nor "not ready" (600).
+--   errors BIGINT [calls]: Of these, calls that returned neither success nor "not ready" (600);
+--     NULL where the trace does not say what calls returned, as PyTorch's do not.
 --   total_ns BIGINT [ns]: Sum of their durations.
 --   median_ns DOUBLE [ns]: Median duration; the mean of the middle two of an even number.
 --   p99_ns DOUBLE [ns]: 99th percentile of the durations.
@@ -23,7 +24,8 @@ WITH durations AS (
 ),
 sums AS (
     SELECT process_id, thread_id, name, domain, count(duration_ns) AS calls,
-           count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) AS errors,
+           CASE WHEN count(return_value) > 0
+                THEN count(duration_ns) FILTER (WHERE return_value NOT IN (0, 600)) END AS errors,
            TRY_CAST(coalesce(sum(duration_ns), 0) AS BIGINT) AS total_ns,
            quantile_cont(duration_ns, [0.5, 0.99]) AS quantiles, max(duration_ns) AS max_ns,
            count(*) - count(duration_ns) AS unfinished
