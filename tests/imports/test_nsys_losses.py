@@ -8,6 +8,8 @@ import pytest
 from imports.conftest import Import, nsys
 from support.trace import assert_rows
 
+from cupti_etl.imports.run import import_traces
+
 KERNEL = "start end deviceId globalPid\n100 300 0 11:0"
 
 
@@ -39,3 +41,21 @@ def test_nsys_did_not_see_what_called_cuda(tmp_path: Path, imported: Import, ker
     )
     lost = imported(file).sql("FROM loss").arrow().to_pylist()
     assert [row["detail"] for row in lost] == ([] if kernels else [f"nsys: {said}"])
+
+
+def test_names_in_ranges_of_nvtx_are_told(tmp_path: Path) -> None:
+    """NvtxThread and NvtxCategory of ENUM_NSYS_EVENT_TYPE: nsys has threads' names apart, too."""
+    file = nsys(
+        tmp_path / "t.sqlite",
+        NVTX_EVENTS="""
+            start end eventType globalTid text
+            10    20  59        11:70     step
+            11    -   39        11:70     loader
+            12    -   33        11:70     input
+        """,
+    )
+    summary = import_traces([file], tmp_path / "trace", 1)
+    assert [(row["category"], row["what"], row["events"]) for row in summary.skipped] == [
+        ("redundant", "names of threads in NVTX_EVENTS", 1),
+        ("unsupported", "names of categories in NVTX_EVENTS", 1),
+    ]

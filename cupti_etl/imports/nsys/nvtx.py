@@ -20,8 +20,9 @@ NVTX = {
 # Marks, ranges of push and pop, ranges of start and end; the second number of each is
 # of nvtxt files.
 _MARKS, _RANGES = (34, 65), (59, 70, 60, 71)
-# Names of domains, which nsys_frame has read, their ends, and names of categories.
-_NAMES = (75, 76, 33, 64)
+# Names of domains, which nsys_frame has read, their ends, and names of categories and threads.
+_CATEGORIES, _THREADS = (33, 64), 39
+_NAMES = (75, 76, *_CATEGORIES, _THREADS)
 
 
 def nvtx(rows: pa.RecordBatch, frame: Frame) -> Rows:
@@ -40,9 +41,12 @@ def nvtx(rows: pa.RecordBatch, frame: Frame) -> Rows:
         if found["values"] not in _NAMES:
             what = f"NVTX_EVENTS of type {found['values']}"
             frame.skipped.unsupported(what, found["counts"], "events of an unknown type")
-    named = pc.sum(pc.is_in(others["eventType"], pa.array((33, 64), pa.int64()))).as_py()
+    named = pc.sum(pc.is_in(others["eventType"], pa.array(_CATEGORIES, pa.int64()))).as_py()
     what = "names of categories in NVTX_EVENTS"
     frame.skipped.unsupported(what, named or 0, "no table has a place for them")
+    named = pc.sum(pc.equal(others["eventType"], _THREADS)).as_py()
+    what = "names of threads in NVTX_EVENTS"
+    frame.skipped.redundant(what, named or 0, "ThreadNames has them, too")
     owner = frame.processes.keys(rows["globalTid"])
     for key in pc.unique(owner).to_pylist():
         mine = pc.fill_null(pc.equal(owner, key), False) if key is not None else pc.is_null(owner)
