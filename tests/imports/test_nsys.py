@@ -173,8 +173,9 @@ def test_copies_go_where_they_belong(tmp_path: Path, imported: Import) -> None:
             3     4   0        1         4294967295 9             11:0      4        -1      -
         """,
         CUDA_GPU_MEMORY_USAGE_EVENTS="""
-            start globalPid deviceId contextId address pc bytes memKind memoryOperationType name correlationId
-            5     11:0      0        1         4096    -  256   2       1                   -    3
+            start globalPid deviceId contextId address pc bytes memKind memoryOperationType name   correlationId
+            5     11:0      0        1         4096    -  256   2       1                   -      3
+            6     11:0      0        1         8192    -  512   5       0                   lookup 4
         """,
         CUDA_UM_GPU_PAGE_FAULT_EVENTS="""
             start end globalPid deviceId address numberOfPageFaults faultAccessType
@@ -204,7 +205,14 @@ def test_copies_go_where_they_belong(tmp_path: Path, imported: Import) -> None:
         trace.sql("FROM synchronization"),
         "type stream_id event_id context_id\ncontext_synchronize - - 1",
     )
-    assert_rows(trace.sql("FROM memory"), "operation bytes memory_kind\nrelease 256 device")
+    assert_rows(
+        trace.sql("FROM memory ORDER BY timestamp_ns"),
+        """
+        operation  bytes memory_kind   name
+        release    256   device        -
+        allocation 512   device_static lookup
+        """,
+    )
     assert_rows(trace.sql("FROM overhead"), "overhead_kind thread_id\ncupti_instrumentation 70")
 
 

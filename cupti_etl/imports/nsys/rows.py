@@ -41,8 +41,14 @@ class _From(NamedTuple):
 _Columns: TypeAlias = Mapping[str, str | _From]
 
 
-def _table(table: str, columns: _Columns) -> Handler:
-    """Each row of theirs becomes one of ours."""
+def _table(table: str, columns: _Columns, texts: tuple[str, ...] = ()) -> Handler:
+    """Each row of theirs becomes one of ours.
+
+    Args:
+        table: ours.
+        columns: of ours.
+        texts: columns of theirs that hold texts, where others hold numbers.
+    """
     made = {
         ours: theirs if isinstance(theirs, _From) else _From((theirs,), lambda _, column: column)
         for ours, theirs in columns.items()
@@ -55,7 +61,8 @@ def _table(table: str, columns: _Columns) -> Handler:
         }
         yield table, frame.batch(table, rows.num_rows, values)
 
-    return Handler({name: "i" for one in made.values() for name in one.theirs}, read)
+    letters = {name: "i" for one in made.values() for name in one.theirs}
+    return Handler(letters | dict.fromkeys(texts, "s"), read)
 
 
 def _by(make: Callable[..., Value]) -> Callable[..., _From]:
@@ -276,9 +283,10 @@ HANDLERS = {
             **_CORRELATION,
             "device_id": "deviceId",
             "context_id": "contextId",
-            "name": _text("name"),
+            "name": "name",
             "pc": "pc",
         },
+        texts=("name",),
     ),
     "CUDA_GPU_MEMORY_POOL_EVENTS": _table(
         "memory_pool",
