@@ -69,6 +69,19 @@ def test_a_loop_after_a_long_start_has_steps_which_answers_are_about(trace: Make
         assert row["span_ns"] < 1000
 
 
+@pytest.mark.parametrize(("others", "verdict"), [(0, "grows"), (25, "cannot tell")])
+def test_only_of_good_guesses_memory_grows(trace: MakeTrace, others: int, verdict: str) -> None:
+    tables = periodic("{n}")
+    tables["kernel"] += "".join(f"\n1 0 - {n - 50} {n - 49} other" for n in range(others))
+    # The host asks for a period in each nanosecond.
+    tables["memory"] = "\n".join(
+        ["process_id device_id memory_kind operation timestamp_ns address bytes"]
+        + [f"1 0 device allocation {n} {n} 64" for n in range(8)]
+    )
+    (row,) = trace(**tables).query("memory_leaks")
+    assert (row["bytes"], row["verdict"]) == (512, verdict)
+
+
 @pytest.mark.slow
 def test_a_guess_that_leaves_out_half_of_the_kernels_is_not_what_answers_are_about(
     trace: MakeTrace,

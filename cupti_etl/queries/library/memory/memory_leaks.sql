@@ -8,7 +8,8 @@
 -- requires: memory
 --   allocation: no memory was allocated at addresses that are known.
 -- limits: What lives to the end on purpose, such as weights, is here too: only growth is a leak.
---   growth is NULL with fewer than 4 steps.
+--   growth is NULL with fewer than 4 steps, or where they are guessed with a confidence below 0.3,
+--   which are not what reports are about either.
 -- front: Is memory allocated and never released?
 -- first: bytes, allocations, verdict, memory_kind, range, api_name, source
 -- label: range = range(range)
@@ -52,6 +53,8 @@ steps AS (
                PARTITION BY process_id ORDER BY coalesce(host_end_ns, step.end_ns)
            ) AS place
     FROM step
+    -- A poorer guess may be layers, each of which keeps what its backward pass needs.
+    WHERE confidence >= 0.3
     QUALIFY gpu = min(gpu) OVER (PARTITION BY process_id)
 ),
 -- What each step but the first added; the first also has what was there before.
