@@ -228,7 +228,7 @@ def _why_no_steps(rows: Sequence[Mapping[str, Any]]) -> str:
         return "steps were found in another way in each run, so they are not compared"
     if ours or theirs:
         return f"steps were found in the run {'before' if ours else 'after'} only"
-    return "no steps were found"
+    return "no steps were found, or only poor guesses"
 
 
 def _change(row: Mapping[str, Any], runs: tuple[int, int]) -> str:

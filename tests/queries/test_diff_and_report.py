@@ -161,7 +161,7 @@ def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
         found = diff_as_given(before, after)
     assert found.verdict == "cannot tell"
     assert found.why == (
-        "no steps were found; no kernel has a clear change,"
+        "no steps were found, or only poor guesses; no kernel has a clear change,"
         " and 100 % of kernel time is of those that the run after does not have"
     )
     # What a person looks for is not what a narrow terminal leaves out.

@@ -6,6 +6,7 @@ import pytest
 from support.loops import CALL, KERNEL, launched, ranges
 from support.trace import MakeTrace
 
+from cupti_etl.analysis.diff import diff
 from cupti_etl.analysis.findings import find
 from cupti_etl.analysis.notes import notes
 from cupti_etl.analysis.report import build
@@ -95,6 +96,23 @@ def test_a_guess_that_leaves_out_half_of_the_kernels_is_not_what_answers_are_abo
     assert not whole.has_steady_state
     titles = [section.title for section in build(whole).sections]
     assert "Steps (guessed from kernels that repeat)" in titles
+
+
+def test_runs_are_not_compared_by_a_guess_that_leaves_out_half_of_the_kernels(
+    trace: MakeTrace,
+) -> None:
+    def run(ns: int) -> Trace:
+        tables = periodic("{n}")
+        others = (f"1 0 - {at} {at + ns + at % 3} other" for at in range(-2000, 0, 80))
+        tables["kernel"] = "\n".join([tables["kernel"], *others])
+        return trace(device="process_id device_id device_uuid\n1 0 GPU-0", **tables)
+
+    found = diff(run(20), run(40))
+    assert (found.verdict, found.why.partition(";")[0]) == (
+        "regress",
+        "no steps were found, or only poor guesses",
+    )
+    assert {row["subject"] for row in found.table.to_pylist()} == {"kernel"}
 
 
 @pytest.mark.slow

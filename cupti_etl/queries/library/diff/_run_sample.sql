@@ -3,7 +3,7 @@
 -- computed: Finished kernels by demangled name, grid and block, and steps by GPU, each counted by
 --   duration, and by which of 32 parts with equally many of them, in the order of time, they are
 --   in: neighbours are alike, so that what can be drawn at random is parts and not single ones.
---   Steps of the warm-up are left out.
+--   Steps of the warm-up are left out, and those that _step_gpu does not have.
 -- requires: gpu_activity
 -- limits: The device is not part of what is compared.
 -- columns:
@@ -15,7 +15,7 @@ WITH steps AS (
            (row_number() OVER (PARTITION BY gpu ORDER BY start_ns, end_ns) - 1) * 32
                // count(*) OVER (PARTITION BY gpu) AS part
     FROM step
-    WHERE is_steady
+    WHERE is_steady AND confidence >= 0.3
 )
 SELECT 'kernel' AS subject, name, short, grid, block, part, duration_ns, count FROM _kernel_sample
 UNION ALL

@@ -14,7 +14,7 @@ WITH steady AS (
            (row_number() OVER (PARTITION BY gpu ORDER BY start_ns, end_ns) - 1) * 8
                // count(*) OVER (PARTITION BY gpu) AS part
     FROM step
-    WHERE is_steady
+    WHERE is_steady AND confidence >= 0.3
 )
 SELECT gpu, part, count(*) AS steps, TRY_CAST(sum(compute_ns) AS BIGINT) AS compute_ns,
        TRY_CAST(sum(ns) AS BIGINT) AS total_ns
