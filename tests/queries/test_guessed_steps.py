@@ -113,6 +113,8 @@ def test_runs_are_not_compared_by_a_guess_that_leaves_out_half_of_the_kernels(
         "no steps were found, or only poor guesses",
     )
     assert {row["subject"] for row in found.table.to_pylist()} == {"kernel"}
+    (row,) = run(20).query("_run")
+    assert (row["steps"], row["step_ns"], row["step_source"]) == (0, None, None)
 
 
 @pytest.mark.slow

@@ -2,7 +2,8 @@
 --
 -- computed: Of several captures the first beginning and the last end; what they do not agree on is
 --   listed. Steps are those of the steady state; busy time is that of all GPUs over their spans.
--- limits: Steps that are guessed from kernels are no better than their confidence.
+-- limits: Steps that are guessed from kernels are no better than their confidence; those with one
+--   below 0.3, which may be layers, are left out.
 -- scope: whole
 -- columns:
 --   start_ns BIGINT [epoch ns]: When the first capture began.
@@ -22,7 +23,9 @@
 --   busy_pct DOUBLE [%]: Time with anything on the GPUs, as a share of their spans.
 --   kernels BIGINT [executions]: Kernels that ran.
 WITH steady AS (
-    SELECT step, source, end_ns - start_ns AS step_ns FROM step WHERE is_steady
+    SELECT step, source, end_ns - start_ns AS step_ns
+    FROM step
+    WHERE is_steady AND confidence >= 0.3
 ),
 steps AS (
     SELECT count(DISTINCT step) AS steps, TRY_CAST(median(step_ns) AS BIGINT) AS step_ns,
