@@ -21,6 +21,7 @@ _HINT = (
     " are read"
 )
 _EXECUTION_TRACE = b"[pytorch|profiler|execution_trace|"
+_LFS = b"version https://git-lfs.github.com/spec/"
 _TO_FILE = "write what comes from it to a file"
 
 
@@ -53,6 +54,10 @@ def detect(path: Path) -> Source:
         from cupti_etl.imports.recording import Recording
 
         return Recording(path)
+    if head.startswith(_LFS):
+        raise ForeignError(
+            f"{path} is a pointer of Git LFS, not the file itself", "get it: git lfs pull"
+        )
     if _is_archive(head):
         raise ForeignError(f"{path} is an archive", "extract it, and import the files")
     inside = _extracted(head)

@@ -38,6 +38,7 @@ GOOD = '{"traceEvents": [{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1,"arg
         (b'{"traceEvents":[{"ph":"M","args":{"name":"/device:GPU:0"}}]}', "is a profile of JAX"),
         (b"\n\xbc\xb8\x08\x12\x0e/host:metadata", "is a profile of JAX"),
         (b'{"nodes":[{"name":"[pytorch|profiler|execution_trace|thread]"}]}', "execution trace"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "of Git LFS"),
         (b"PK\x03\x04 a zip", "is an archive"),
         (gzip.compress(b"t.json".ljust(257, b"\0") + b"ustar", mtime=0), "is an archive"),
     ],
