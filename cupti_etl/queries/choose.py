@@ -19,9 +19,6 @@ LEAST_EPOCH = 10**15
 _LEAST_TIME, _MOST_TIME = -(2**63), 2**63 - 1
 _PERCENT = re.compile(r"(\d+(?:\.\d+)?) ?%\Z")
 _NUMBERS = re.compile(r"(\d+)?(?:(-)(\d+)?)?\Z")
-# The confidence from which on guessed steps are what an answer is about unasked: with less, none of
-# them copies anything back, and a quarter of all kernels is in none.
-_SURE = 0.3
 _STEADY = ("steady", "complete")
 # The last step of NVTX's lasts until its work is done, and others until the next begins; of few,
 # it is not left out.
@@ -393,7 +390,6 @@ def has_steady_steps(scope: Scope, ask: Ask) -> bool:
     """
     processes, _ = _who(scope, ask) if scope else (None, ())
     among = "true" if processes is None else f"process_id IN ({', '.join(map(str, processes))})"
-    sure = f"is_steady AND confidence >= {_SURE}"
-    return bool(ask(f"SELECT 1 FROM step WHERE {sure} AND {among} LIMIT 1")) and not ask(
+    return bool(ask(f"SELECT 1 FROM _sure_step WHERE is_steady AND {among} LIMIT 1")) and not ask(
         f"SELECT process_id FROM kernel WHERE {among} EXCEPT SELECT process_id FROM step"
     )

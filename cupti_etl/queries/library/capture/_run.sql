@@ -24,8 +24,8 @@
 --   kernels BIGINT [executions]: Kernels that ran.
 WITH steady AS (
     SELECT step, source, end_ns - start_ns AS step_ns
-    FROM step
-    WHERE is_steady AND confidence >= 0.3
+    FROM _sure_step
+    WHERE is_steady
 ),
 steps AS (
     SELECT count(DISTINCT step) AS steps, TRY_CAST(median(step_ns) AS BIGINT) AS step_ns,

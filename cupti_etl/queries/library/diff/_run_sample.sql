@@ -14,8 +14,8 @@ WITH steps AS (
     SELECT gpu, end_ns - start_ns AS duration_ns,
            (row_number() OVER (PARTITION BY gpu ORDER BY start_ns, end_ns) - 1) * 32
                // count(*) OVER (PARTITION BY gpu) AS part
-    FROM step
-    WHERE is_steady AND confidence >= 0.3
+    FROM _sure_step
+    WHERE is_steady
 )
 SELECT 'kernel' AS subject, name, short, grid, block, part, duration_ns, count FROM _kernel_sample
 UNION ALL

@@ -13,8 +13,8 @@ WITH steady AS (
     SELECT process_id, gpu, step, end_ns - start_ns AS ns,
            (row_number() OVER (PARTITION BY gpu ORDER BY start_ns, end_ns) - 1) * 8
                // count(*) OVER (PARTITION BY gpu) AS part
-    FROM step
-    WHERE is_steady AND confidence >= 0.3
+    FROM _sure_step
+    WHERE is_steady
 )
 SELECT gpu, part, count(*) AS steps, TRY_CAST(sum(compute_ns) AS BIGINT) AS compute_ns,
        TRY_CAST(sum(ns) AS BIGINT) AS total_ns

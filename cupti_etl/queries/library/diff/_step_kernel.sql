@@ -9,9 +9,7 @@
 --   squares BIGINT [1]: The sum of the squares of how many there are in each step.
 --   total_ns BIGINT [ns]: Sum of their durations.
 WITH steps AS MATERIALIZED (
-    SELECT process_id, gpu, step, start_ns, end_ns
-    FROM step
-    WHERE is_steady AND confidence >= 0.3
+    SELECT process_id, gpu, step, start_ns, end_ns FROM _sure_step WHERE is_steady
 ),
 counts AS (
     SELECT act.gpu, act.name, count(*) AS calls, sum(act.end_ns - act.start_ns) AS ns

@@ -9,7 +9,7 @@
 --   steps BIGINT [steps]: How many.
 --   total_ns BIGINT [ns]: Their time.
 WITH steady AS (
-    SELECT process_id, gpu, step FROM step WHERE is_steady AND confidence >= 0.3
+    SELECT process_id, gpu, step FROM _sure_step WHERE is_steady
 ),
 chosen AS (
     SELECT *, coalesce(idle_input_ns, 0) + coalesce(idle_host_ns, 0)

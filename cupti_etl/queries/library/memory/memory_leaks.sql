@@ -52,9 +52,7 @@ steps AS (
            row_number() OVER (
                PARTITION BY process_id ORDER BY coalesce(host_end_ns, step.end_ns)
            ) AS place
-    FROM step
-    -- A poorer guess may be layers, each of which keeps what its backward pass needs.
-    WHERE confidence >= 0.3
+    FROM _sure_step AS step
     QUALIFY gpu = min(gpu) OVER (PARTITION BY process_id)
 ),
 -- What each step but the first added; the first also has what was there before.
