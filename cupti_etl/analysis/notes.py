@@ -36,6 +36,8 @@ _MEMORY = "memory"
 OF_FINDINGS = frozenset({_KERNELS, _MEMORY})
 _MUCH_PCT = 5
 _ERRORS = 3
+# Why there is no row where neither an input nor the query says it.
+NOTHING = "nothing of the kind was found."
 # What the names of parameters begin with below which a row is left out.
 _THRESHOLD = "min_"
 # How to capture what is missing, with no word for who imports.
@@ -84,7 +86,7 @@ def why_empty(trace: Trace, query: Query, known: dict[str, bool] | None = None) 
 
 
 def hidden(trace: Trace, query: Query, given: Mapping[str, Any]) -> str:
-    """Which threshold among the query's parameters hid all of its rows; "" if none did.
+    """Which threshold among the query's parameters hid all of its rows, or what it says else.
 
     Args:
         trace: that was asked.
@@ -92,7 +94,7 @@ def hidden(trace: Trace, query: Query, given: Mapping[str, Any]) -> str:
         given: values of its parameters.
     """
     if trace.query(query.name, **given).count():  # something else left the rows out
-        return ""
+        return NOTHING
     for field in query.parameters:
         lifted = {**given, field.name: 0}
         is_threshold = field.name.startswith(_THRESHOLD) and field.default is not None
@@ -103,7 +105,9 @@ def hidden(trace: Trace, query: Query, given: Mapping[str, Any]) -> str:
                 f"every row is hidden by {field.name}, which is {value}{unit};"
                 f" --param {field.name}=0 shows them."
             )
-    return ""
+    if query.none and trace.says and trace.whole is not trace:
+        return f"in this part of the trace ({trace.says}), {query.none}"
+    return query.none or NOTHING
 
 
 def options_of(trace: Trace, *, is_steady: bool) -> str:
@@ -158,8 +162,7 @@ def notes(
         engine: which computed it; it is asked, too, where all of the trace would have to be read.
     """
     if is_empty:
-        why = why_empty(trace, query) or hidden(trace, query, given)
-        yield f"{query.name}: {why or 'nothing of the kind was found.'}"
+        yield f"{query.name}: {why_empty(trace, query) or hidden(trace, query, given)}"
     if not is_empty and query.topic == "metrics":
         yield from _alignment(trace)
     if not is_empty and query.topic == "steps":

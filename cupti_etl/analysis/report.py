@@ -12,6 +12,7 @@ from cupti_etl.analysis.at_once import at_once
 from cupti_etl.analysis.document import Document
 from cupti_etl.analysis.findings import Finding, about, find
 from cupti_etl.analysis.notes import (
+    NOTHING,
     OF_FINDINGS,
     failed_calls,
     guessed,
@@ -53,8 +54,8 @@ class Asked:
         params: values of its parameters.
         where: a condition on its rows, in SQL.
         sort: their order, as --sort has it; "" for that of the query.
-        none: what is said where there is no row though the query has its inputs; "" for nothing at
-            all, also without them.
+        none: what is said where there is no row though the query has its inputs, if not what the
+            query says; "" for nothing at all, also without them.
     """
 
     title: str
@@ -62,7 +63,7 @@ class Asked:
     params: Mapping[str, int] = field(default_factory=dict)
     where: str = ""
     sort: str = ""
-    none: str = "nothing of the kind was found."
+    none: str | None = None
 
     def command(self, trace: Trace) -> str:
         """What shows all of it."""
@@ -81,7 +82,7 @@ def _quoted(sql: str) -> str:
 SECTIONS = (
     Asked("What ran", "run_summary"),
     Asked("Where the time went", "busy_breakdown"),
-    Asked("Why the GPUs were idle", "idle_summary", none="no GPU was idle between its activities."),
+    Asked("Why the GPUs were idle", "idle_summary"),
     Asked("Steps", "step_summary"),
     Asked(
         "Steps that took longer than most",
@@ -92,7 +93,7 @@ SECTIONS = (
     ),
     Asked("Which kernels took most time", "kernel_summary"),
     Asked("What kinds of kernels", "kernel_category"),
-    Asked("What to change in the kernels", "stall_advice", none="no rule applies."),
+    Asked("What to change in the kernels", "stall_advice"),
     Asked("What the warps of the kernels wait for", "kernel_stall"),
     Asked("What they wait for, line by line", "line_stall"),
     Asked("Which lines of Python", "python_line"),
@@ -101,23 +102,19 @@ SECTIONS = (
     Asked("Which operators of PyTorch", "operator_summary"),
     Asked("Which modules", "module_summary"),
     Asked("Which HLO operations of JAX", "hlo_summary"),
-    Asked("Which layers", "nvtx_layer", none="no range is named like a layer."),
+    Asked("Which layers", "nvtx_layer"),
     Asked("How fast the operators are", "operator_flops"),
     Asked("Time by NVTX range", "nvtx_projection"),
-    Asked("The longest gaps", "gap_attribution", none="no GPU was idle for a microsecond."),
+    Asked("The longest gaps", "gap_attribution"),
     Asked("Is it launch bound?", "launch_bound"),
-    Asked(
-        "What synchronizing costs",
-        "sync_cost",
-        none="no call that waits for a GPU was recorded.",
-    ),
+    Asked("What synchronizing costs", "sync_cost"),
     Asked("Calls of CUDA", "api_summary"),
-    Asked("Copies", "memcpy_summary", none="no copies were recorded."),
+    Asked("Copies", "memcpy_summary"),
     Asked("Managed memory that moved", "unified_memory_migration", none=""),
     Asked("Collective operations", "collective_bandwidth"),
     Asked("What determined the run time", "critical_path"),
     Asked("Memory at its peak", "memory_peak_holders"),
-    Asked("Memory that was not released", "memory_leaks", none="all memory was released."),
+    Asked("Memory that was not released", "memory_leaks"),
     Asked("What the hardware counters say of the kernels", "kernel_metrics"),
     Asked("What holds the kernels up", "kernel_bottleneck"),
     Asked("Roofline", "kernel_roofline"),
@@ -350,9 +347,10 @@ def _section(trace: Trace, asked: Asked, known: dict[str, bool]) -> Section | No
     def without_rows(reason: str) -> Section | None:
         # These are recorded on demand, or by one framework alone: nothing is said without.
         is_rare = reason and query.topic in ("metrics", "stalls", "python", "pytorch", "jax")
-        if is_rare or not asked.none:
+        if is_rare or asked.none == "":
             return None
-        return Section(asked.title, query, command, None, [], reason or asked.none)
+        why = reason or asked.none or query.none or NOTHING
+        return Section(asked.title, query, command, None, [], why)
 
     # What a part lacks may be looked up in the whole.
     if reason := why_empty(trace.whole, query, known):

@@ -57,6 +57,9 @@ def command(folder: str, kernels: bool, output: Output) -> None:
         )
     if not kernels:
         write(answers.runs(rows), output)
+        # The column may have no room, and a run without numbers makes people ask why.
+        for problem in filter(None, rows["problem"].to_pylist()):
+            say(f"cupti-etl: {problem}")
         return
     # --where says which runs; --sort and --limit are of what is shown.
     chosen = narrow(answers.runs(rows), Narrowing(output.rows.where))

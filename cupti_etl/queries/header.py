@@ -7,6 +7,7 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     -- computed: How; what is divided by what; whether a sum of intervals is a sum or a union.
     -- requires:
     --   kernel: no kernels were recorded.
+    -- none: what is said where there is no row, though there are inputs.
     -- materialized: Why its rows are computed once for a trace.
     -- native: How plain DuckDB, which runs the SELECT, differs from an opened trace.
     -- opened: Why it can be asked of an opened trace, and not of ``trace.duckdb``.
@@ -84,6 +85,7 @@ from cupti_etl.storage.sources import identifier
 _KEYS = (
     "computed",
     "requires",
+    "none",
     "materialized",
     "native",
     "opened",
@@ -182,6 +184,7 @@ class Query:
     columns: tuple[Field, ...]
     sql: str
     requires: tuple[tuple[str, str], ...] = ()
+    none: str = ""
     materialized: str = ""
     native: str = ""
     opened: str = ""
@@ -283,6 +286,7 @@ def parse(text: str, name: str, topic: str, others: Others = lambda _: None) -> 
         shared=_names(sections["shared"]),
         gathered=_names(sections["gathered"]),
         requires=tuple(reasons(name, sections["requires"])),
+        none=" ".join(sections["none"]),
         materialized=" ".join(sections["materialized"]),
         native=" ".join(sections["native"]),
         opened=" ".join(sections["opened"]),

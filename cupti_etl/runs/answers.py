@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import LEAST_EPOCH
-from cupti_etl.queries.header import Label
+from cupti_etl.queries.header import Chart, Label
 from cupti_etl.queries.runner import connect
 from cupti_etl.render.columns import Column, Shape
 from cupti_etl.render.output import InMemory
@@ -87,7 +88,9 @@ def runs(catalogue: pa.Table) -> InMemory:
     """The runs, each with the change of its median step from the run of that command before it."""
     table = _asked(catalogue, _RUNS)
     units = {each.name: each.unit for each in library()["_run"].columns} | _OURS
-    return InMemory(table, _shape(table, units, _RUNS_FIRST, None))
+    # What the chart is of is what rows are about, of which a narrow terminal shows most.
+    shape = replace(_shape(table, units, _RUNS_FIRST, None), chart=Chart("bars", "run", "step_ns"))
+    return InMemory(table, shape)
 
 
 def kernels(catalogue: pa.Table) -> InMemory:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.loops import ranges
 from support.slow import few
 from support.trace import MakeTrace, add_part, assert_rows, write_trace
@@ -13,6 +14,7 @@ from support.trace import MakeTrace, add_part, assert_rows, write_trace
 import cupti_etl
 from cupti_etl.analysis.notes import why_empty
 from cupti_etl.api import Trace
+from cupti_etl.cli import cli
 from cupti_etl.queries.catalog import library
 
 KERNELS = "process_id correlation_id start_ns end_ns name\n 1 1 10 30 a\n 1 2 40 50 a"
@@ -93,3 +95,32 @@ def test_who_asks_for_waits_of_one_rank_is_told_to_ask_all(trace: MakeTrace) -> 
     )
     for name in ("collective_wait", "rank_stragglers"):
         assert "ask the traces of all ranks together" in why_empty(opened, library()[name])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("nvtx_layer", "no range is named like a layer: a word such as layer, block or encoder"),
+        ("graph_replay", "no work of a CUDA graph was recorded."),
+        ("memcpy_summary", "no copies were recorded."),
+        ("memcpy_summary --to 30ns", "in this part of the trace (up to 30ns), no copies were"),
+        ("gap_attribution", "every row is hidden by min_ns"),
+        ("gap_attribution --param min_ns=1 --where gpu=7", "nothing of the kind was found."),
+    ],
+)
+def test_a_query_with_all_inputs_says_what_it_did_not_find(
+    tmp_path: Path, words: str, said: str
+) -> None:
+    path = write_trace(
+        tmp_path / "run",
+        kernel="start_ns end_ns name process_id correlation_id\n 0 5 a 1 1\n 10 18 a 1 2\n"
+        " 40 50 a 1 3",
+        api_call="process_id thread_id start_ns end_ns correlation_id domain name\n"
+        " 1 5 0 1 1 runtime cudaLaunchKernel",
+        marker="process_id thread_id marker_id event timestamp_ns name\n"
+        " 1 5 1 start 0 forward\n 1 5 1 end 9 -",
+    )
+    query, *options = words.split()
+    done = CliRunner().invoke(cli, ["query", query, str(path), "--format=csv", *options])
+    told = [line for line in done.stderr.splitlines() if query in line]
+    assert [line.startswith(f"cupti-etl: {query}: {said}") for line in told] == [True], done.stderr

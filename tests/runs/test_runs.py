@@ -185,6 +185,12 @@ def test_a_catalogue_of_another_version_is_made_anew(
     assert len(names) == 2
 
 
+def test_why_a_trace_cannot_be_read_is_told(known: Path) -> None:
+    (known / "first/kernel/part-000000.parquet").write_bytes(b"no parquet")
+    done = CliRunner().invoke(cli, ["runs", str(known), "--format=csv"])
+    assert "part-000000.parquet is damaged" in done.stderr
+
+
 def test_a_damaged_trace_is_a_row(known: Path) -> None:
     (known / "first/kernel/part-000000.parquet").write_bytes(b"no parquet")
     good, bad = rows(known)

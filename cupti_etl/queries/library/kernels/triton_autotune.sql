@@ -8,6 +8,7 @@
 --   a stream with nothing but that between them are tries, up to the last after clearing, if it was
 --   cleared 5 times or more and the kernel has tries of 2 configurations or more.
 -- requires: kernel, _tuning_process
+-- none: no configurations of a kernel were tried out, as far as stacks and cleared caches tell.
 -- limits: A tuner that does not clear the cache (in CUDA graphs, or of another library) is seen in
 --   stacks alone. A loop of a program's own that clears a buffer around few kernels looks alike.
 -- front: How long did Triton's autotuning take, and for which kernels?

@@ -2,6 +2,7 @@
 --
 -- computed: Calls whose name says so: cudaGraphLaunch, cuGraphLaunch, hipGraphLaunch and their
 --   variants.
+-- none: no call launched a CUDA graph.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -5,6 +5,7 @@
 --   of graphs (_code_load), by source and name. Times are sums; a launch contains the calls that
 --   load, and these the overhead that they cause. Late is what began after the first tenth of the
 --   trace's GPU work.
+-- none: no code was loaded or compiled, as far as was recorded.
 -- limits: What was not recorded is not seen: overhead and jit are not among the kinds that a
 --   capture records by default.
 -- label: name = kernel(name)

@@ -7,6 +7,7 @@
 --   copies of pinned memory in the trace, or above 5 us where there is none. idle_ns is the part of
 --   the calls in which the copy's GPU had no activity.
 -- requires: api_call
+-- none: no copy or memset kept the host from going on.
 -- limits: A synchronous call also waits for work before it on its stream.
 -- columns:
 --   reason, api_name, kind, copy_kind of _memcpy_blocking

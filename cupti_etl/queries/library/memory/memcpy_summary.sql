@@ -5,6 +5,7 @@
 --   over time while copying, of copies whose size is known. Beside kernels is the part of the
 --   copies' time within _busy_interval of compute and communication on the same GPU.
 -- requires: gpu_activity
+-- none: no copies were recorded.
 -- materialized: Made once for an opened trace, as each copy is looked for beside all kernels.
 -- limits: One record may stand for several copies that CUPTI merged (memcpy.copy_count). The peak
 --   of a link is not known to CUPTI, so only copies inside a device are compared with one.

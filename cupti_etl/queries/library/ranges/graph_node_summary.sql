@@ -3,6 +3,7 @@
 -- computed: Finished activities of _graph_work by process, graph and node, and where the trace does
 --   not number the nodes by name. Times are sums of durations.
 -- requires: gpu_activity
+-- none: no work of a CUDA graph was recorded node by node.
 -- limits: Nodes are seen only where they were recorded one by one, and not as whole graphs.
 -- label: name = kernel(demangled)
 -- columns:

@@ -8,6 +8,7 @@
 --   marker: no NVTX ranges were recorded.
 --   gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
+-- none: no range is named like a layer: a word such as layer, block or encoder, and a number.
 -- limits: Names decide. Layers that lie in each other both count what the inner one asked for; of
 --   those of one name, the outermost alone counts.
 -- front: Which layer is slow?

@@ -7,6 +7,7 @@
 --   samples kept a scheduler idle, the reason is selected: it executes too much. Of causes in its
 --   launch or code (_kernel_cause), the one that counts most is taken.
 -- requires: pc_sample
+-- none: no rule applies.
 -- opened: Plain DuckDB cannot disassemble: it knows causes in the launch alone.
 -- limits: Rules are hints: source_line shows where the warps wait. Without nvdisasm nothing is
 --   known of the code.

@@ -9,6 +9,7 @@
 -- requires: gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap
+-- none: no GPU was idle for a microsecond.
 -- limits: Host threads are put together: a thread that waits hides what another computes. Waits
 --   for events of other streams are part of queued.
 -- front: Why was the GPU idle, gap by gap?

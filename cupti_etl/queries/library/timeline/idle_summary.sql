@@ -3,6 +3,7 @@
 -- computed: All gaps between the first start and the last end on a GPU, each split among its
 --   causes (_idle_cause). The causes of a GPU add to its idle_ns in busy_breakdown.
 -- requires: gpu_activity, _gpu_gap
+-- none: no GPU was idle between its activities.
 -- materialized: Few rows, of all gaps.
 -- limits: Waiting for input is known by ranges of data loaders (_input_range): torch.profiler marks
 --   PyTorch's; other input is in host. Host threads are put together. Moves of managed memory
