@@ -59,7 +59,7 @@ _USUAL = {
     "memory": "no allocations were recorded (capture with the kind memory).",
     "nccl_event": "NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).",
     "pc_sample": "no PCs were sampled (capture with --pc-sampling).",
-    "pm_sample": "no PM samples were recorded (capture --pm).",
+    "pm_sample": "no PM samples were recorded (capture with --pm).",
     "sass": 'the code was not disassembled (pip install "cupti-etl[sass]", or put the nvdisasm of a'
     " CUDA toolkit on PATH).",
     "sass_metric": "no instructions were counted (capture with --sass-metrics).",

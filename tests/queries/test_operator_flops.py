@@ -115,7 +115,7 @@ def test_a_step_has_the_operations_that_began_in_it(trace: MakeTrace) -> None:
     assert step["tflop"] == pytest.approx((32768 + 65536 + 10800) / 1e12)
     least_ns = (32768 + 65536) / 989.4e3 + 10800 / 494.7e3
     assert step["mfu_pct"] == pytest.approx(100 * least_ns / 40)
-    assert step["known_pct"] == 100
+    assert (step["known_pct"], step["reason"]) == (100, None)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +148,7 @@ def test_the_operations_of_a_step_are_not_known_if_others_multiply(
     assert step["known_pct"] == pytest.approx(known_pct, abs=0.001)
     assert step["tflop"] == (tflop and pytest.approx(tflop))
     assert (step["mfu_pct"] is None) == (tflop is None)
+    assert step["reason"] == (None if tflop else "operations of 25 % not known")
 
 
 @pytest.mark.slow
@@ -231,6 +232,8 @@ def test_a_chip_that_is_not_listed_has_no_peak(trace: MakeTrace) -> None:
         opened.query("operator_flops"),
         "tflops_per_s peak_pct bound\n1.6384 - -\n6.5536 - -\n1.08 - -",
     )
+    (step,) = opened.query("step_mfu")
+    assert (step["mfu_pct"], step["reason"]) == (None, "peak of the chip not known")
 
 
 def test_without_sizes_there_is_a_reason_and_no_row_without_a_rate(trace: MakeTrace) -> None:

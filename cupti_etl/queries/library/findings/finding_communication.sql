@@ -16,12 +16,12 @@ WITH most AS (
 SELECT busy.gpu, greatest(0, exposed_communication_ns - coalesce(wait_ns, 0)) AS saved_ns,
        'above all ' || collective
            || CASE WHEN collective = 'SendRecv' AND NOT EXISTS (FROM _nccl_pair)
-                   THEN ', waiting for its other end included'
+                   THEN ' (with waiting for its other end)'
                    WHEN EXISTS (FROM _rank_missing)
-                   THEN ', waiting for ranks that are not in the trace included'
+                   THEN ' (with waiting for ranks that are not in the trace)'
                    WHEN (SELECT max(world_size) > count(DISTINCT rank) FROM process
                          WHERE rank IS NOT NULL)
-                   THEN ', waiting for ranks that were not chosen included'
+                   THEN ' (with waiting for ranks that were not chosen)'
                    ELSE '' END AS culprit
 FROM busy_breakdown AS busy
 LEFT JOIN most USING (gpu)

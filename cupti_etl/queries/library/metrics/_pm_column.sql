@@ -3,7 +3,7 @@
 -- computed: The rows of pm_metric, one a metric; their numbers are in the order of the names. A
 --   ratio is known by its name (of hits, or .ratio), and stands as mean in pm_metric.
 -- requires:
---   pm_metric: no PM samples were recorded (capture --pm).
+--   pm_metric: no PM samples were recorded (capture with --pm).
 -- scope: whole
 -- columns:
 --   place BIGINT: Number of the metric, from 1.

@@ -14,7 +14,8 @@
 --   done. NULL if the operations of more than 1 % of counted_ns, or the chip's peaks, are not
 --   known: see known_pct.
 -- front: What share of the chip's peak does each step reach (MFU)?
--- first: step, mfu_pct, tflops_per_s, duration_ns, tflop, known_pct, gpu, name
+-- first: step, mfu_pct, tflops_per_s, duration_ns, tflop, known_pct, reason, gpu,
+--   name
 -- chart: lines(step, mfu_pct)
 -- alias: mfu, region_mfu, model_flops_utilization
 -- lookup: _operator_flops, gpu_interval
@@ -30,6 +31,7 @@
 --   counted_ns BIGINT [ns]: GPU time of the operators whose operations are counted, and of kernels
 --     of others that do such work.
 --   known_pct DOUBLE [%]: GPU time of operators with known operations as a share of counted_ns.
+--   reason VARCHAR: Why mfu_pct is NULL; NULL where it is not.
 WITH steps AS MATERIALIZED (
     -- Once: for plain DuckDB every mention of a view is all of its text.
     FROM step
@@ -80,7 +82,10 @@ SELECT step.process_id, step.gpu, step.step, step.name,
        step.end_ns - step.start_ns AS duration_ns, flops / 1e12 AS tflop,
        flops / 1e3 / nullif(step.end_ns - step.start_ns, 0) AS tflops_per_s,
        100.0 * least_ns / nullif(step.end_ns - step.start_ns, 0) AS mfu_pct,
-       gpu_ns::BIGINT AS counted_ns, 100.0 * coalesce(known_ns, 0) / nullif(gpu_ns, 0) AS known_pct
+       gpu_ns::BIGINT AS counted_ns, 100.0 * coalesce(known_ns, 0) / nullif(gpu_ns, 0) AS known_pct,
+       CASE WHEN flops IS NULL
+            THEN 'operations of ' || round(100 - known_pct)::INTEGER || ' % not known'
+            WHEN least_ns IS NULL THEN 'peak of the chip not known' END AS reason
 FROM steps AS step
 JOIN sums USING (process_id, gpu, step)
 SEMI JOIN _flops_gpu USING (gpu)
