@@ -56,7 +56,8 @@ _USUAL = {
     "launch_to_gpu": "no activity has a recorded call.",
     "marker": "no ranges were recorded.",
     "memcpy": "no copies were recorded.",
-    "memory": "no allocations were recorded (capture with the kind memory).",
+    "memory": "no allocations were recorded (capture with the kind memory, or profile_memory=True"
+    " of torch.profiler).",
     "nccl_event": "NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).",
     "pc_sample": "no PCs were sampled (capture with --pc-sampling).",
     "pm_sample": "no PM samples were recorded (capture with --pm).",

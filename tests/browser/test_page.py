@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 from browser.conftest import AXE, HOSTILE
@@ -271,14 +272,19 @@ def test_headings_are_words_and_what_a_row_is_about_stays(pages: Pages) -> None:
     assert cell.evaluate("(cell) => cell.getBoundingClientRect().x") == before
 
 
-def test_charts_of_kernels_are_as_wide_as_their_place(pages: Pages) -> None:
-    view = pages.open("ranks", "#view=kernels", width=390)
+@pytest.mark.parametrize("trace", ["ranks", "stalls"])
+def test_charts_of_kernels_are_as_wide_as_their_place(pages: Pages, trace: str) -> None:
+    view = pages.open(trace, "#view=kernels", width=390)
     view.ready()
     for plot in view.page.locator(".beside svg").all():
         edge = plot.evaluate("it => it.getBoundingClientRect().right")
         words = plot.locator("text").all()
         ends = [word.evaluate("it => it.getBoundingClientRect().right") for word in words]
         assert max(ends) <= edge
+        # The last of them is what the axis is about.
+        ticks = [each.bounding_box() for each in plot.locator("g[aria-label^=x-axis] text").all()]
+        for left, right in pairwise(sorted((each["x"], each["width"]) for each in ticks[:-1])):
+            assert left[0] + left[1] < right[0]
         # As large as they are meant to be.
         assert plot.evaluate("it => it.getBoundingClientRect().width / it.width.baseVal.value") == 1
 

@@ -64,7 +64,7 @@ export function brushed(context: Context): HTMLElement {
           ...(extra as never[]),
         );
       const time = draw("at_ms", "time since the trace's beginning", api.sum("duration_us"), "GPU time", [api.xTickFormat(times(1e6)), api.yTickFormat(times(1e3))]);
-      const lengths = draw("magnitude", "duration", api.count(), "executions", [api.xTickFormat(power), api.xTicks(6), api.yTickFormat(whole)]);
+      const lengths = draw("magnitude", "duration", api.count(), "executions", [api.xTickFormat(power), api.xTicks(Math.round(width / 130)), api.yTickFormat(whole)]);
       const client = makeClient({
         coordinator,
         selection: brush,

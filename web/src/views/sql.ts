@@ -12,7 +12,7 @@ import { origin, section, type Context } from "../panel.ts";
 import type { Shown } from "../shown.ts";
 import { table } from "../table.ts";
 
-const FIRST = "SELECT name, calls, total_ns, mean_ns\nFROM kernel_summary\nORDER BY total_ns DESC\nLIMIT 20";
+const FIRST = "SELECT name, demangled, calls, total_ns, mean_ns\nFROM kernel_summary\nORDER BY total_ns DESC\nLIMIT 20";
 const KINDS: Record<string, string> = { none: "no chart", bars: "bars", lines: "line", points: "points" };
 
 const colours = HighlightStyle.define([
