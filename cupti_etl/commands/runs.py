@@ -9,6 +9,7 @@ from cupti_etl.errors import TraceError
 from cupti_etl.progress import Line, say
 from cupti_etl.render.help import Command
 from cupti_etl.render.output import Output, output_options
+from cupti_etl.units import counted
 
 
 @click.command("runs", cls=Command)
@@ -55,15 +56,17 @@ def command(folder: str, kernels: bool, output: Output) -> None:
             f"there is no trace below {path}",
             "give the folder below which capture or import wrote traces",
         )
-    if not kernels:
+    # --where says which runs; --sort and --limit are of what is shown.
+    chosen = narrow(answers.runs(rows), Narrowing(output.rows.where))
+    names = {name for batch in chosen.reader() for name in batch.column("run").to_pylist()}
+    if kernels:
+        mask = [name in names for name in rows["run"].to_pylist()]
+        shown = replace(output, rows=replace(output.rows, where=""))
+        write(answers.kernels(rows.filter(mask)), shown)
+    else:
         write(answers.runs(rows), output)
         # The column may have no room, and a run without numbers makes people ask why.
         for problem in filter(None, rows["problem"].to_pylist()):
             say(f"cupti-etl: {problem}")
-        return
-    # --where says which runs; --sort and --limit are of what is shown.
-    chosen = narrow(answers.runs(rows), Narrowing(output.rows.where))
-    names = {name for batch in chosen.reader() for name in batch.column("run").to_pylist()}
-    mask = [name in names for name in rows["run"].to_pylist()]
-    shown = replace(output, rows=replace(output.rows, where=""))
-    write(answers.kernels(rows.filter(mask)), shown)
+    if not names:
+        say(f"cupti-etl: --where leaves none of {counted(rows.num_rows, 'run')}.")

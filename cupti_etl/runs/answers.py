@@ -62,7 +62,7 @@ _KERNELS = {
     "command": "1",
 }
 _KERNELS_FIRST = (
-    "change_pct", "first_mean_ns", "last_mean_ns", "runs", "last_total_ns", "last_calls", "name",
+    "change_pct", "first_mean_ns", "last_mean_ns", "runs", "last_total_ns", "last_run", "name",
 )  # fmt: skip
 _TRENDS = """
     WITH each AS (
@@ -74,7 +74,9 @@ _TRENDS = """
     )
     SELECT any_value(name) AS name, demangled, count(*) AS runs,
            arg_min(mean_ns, place) AS first_mean_ns, arg_max(mean_ns, place) AS last_mean_ns,
-           100 * (arg_max(mean_ns, place) / arg_min(mean_ns, place) - 1) AS change_pct,
+           CASE WHEN count(*) > 1
+                THEN 100 * (arg_max(mean_ns, place) / arg_min(mean_ns, place) - 1)
+           END AS change_pct,
            min(mean_ns) AS least_mean_ns, max(mean_ns) AS greatest_mean_ns,
            arg_max(calls, place) AS last_calls, arg_max(total_ns, place) AS last_total_ns,
            arg_min(run, place) AS first_run, arg_max(run, place) AS last_run, command

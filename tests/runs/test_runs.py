@@ -129,7 +129,7 @@ def test_kernels_of_the_first_and_the_last(known: Path) -> None:
     assert (train["first_mean_ns"], train["last_mean_ns"]) == (100, 110)
     assert train["change_pct"] == pytest.approx(10)
     assert (train["first_run"], train["last_run"]) == ("first", "a/second")
-    assert (other["runs"], other["change_pct"]) == (1, 0)
+    assert (other["runs"], other["change_pct"]) == (1, None)
 
 
 def test_runs_of_unknown_commands_are_not_compared(known: Path) -> None:
@@ -255,6 +255,9 @@ def test_the_command(home: Path) -> None:
     out, _ = asked(str(home), "--kernels", "--format", "json", "--where", "run = 'first'")
     (row,) = json.loads(out)
     assert (row["runs"], row["last_mean_ns"]) == (1, 100)
+    out, err = asked(str(home), "--kernels", "--format", "csv", "--where", "run = 'none'")
+    assert len(out.splitlines()) == 1
+    assert err == "cupti-etl: --where leaves none of 2 runs.\n"
     (home / "empty").mkdir()
     with pytest.raises(TraceError, match="there is no trace below") as none:
         asked(str(home / "empty"))
