@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.analysis.at_once import at_once
 from cupti_etl.analysis.document import Document
 from cupti_etl.analysis.gpu_work import SMALLEST, Work, works
-from cupti_etl.analysis.matching import match
+from cupti_etl.analysis.matching import match, other_models
 from cupti_etl.analysis.notes import failed_calls
 from cupti_etl.analysis.renames import ADDED_REMOVED, renamed
 from cupti_etl.analysis.spread import bootstrap, corrected, normal_p, over_runs
@@ -239,7 +239,7 @@ def diff_as_given(
         judge_compute(parts, computed, smallest)
     verdict, why, note = overall(rows, parts, min_effect, (len(olds), len(news)), computed)
     failed = (*_failed(olds, "before"), *_failed(news, "after"))
-    note = "; ".join(filter(None, (*failed, paced, note)))
+    note = "; ".join(filter(None, (other_models(olds, news), *failed, paced, note)))
     rows = sorted([*rows, *parts], key=lambda row: _ORDER.index(row["subject"]))
     for row in rows:
         ratios = {name: row.get(ratio) for name, ratio in _SLOWER.items()}

@@ -59,6 +59,18 @@ def match(before: Sequence[Trace], after: Sequence[Trace]) -> list[list[dict[int
     return [names[: len(before)], names[len(before) :]]
 
 
+def other_models(before: Sequence[Trace], after: Sequence[Trace]) -> str:
+    """That the runs were on GPUs of other models, which alone changes times; "" if not."""
+    olds, news = (
+        {row["device_name"] for each in side for row in each.whole.query("gpu")} - {None}
+        for side in (before, after)
+    )
+    if not olds or not news or olds == news:
+        return ""
+    named = [", ".join(sorted(names)) for names in (olds, news)]
+    return f"the GPUs are others: {named[0]} before, {named[1]} after"
+
+
 def _paired(
     one: Trace, two: Trace, ours: list[_Gpu], theirs: list[_Gpu]
 ) -> list[tuple[_Gpu, _Gpu]]:

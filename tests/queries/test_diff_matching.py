@@ -207,6 +207,23 @@ def test_steps_that_were_guessed_are_said_to_be(tmp_path: Path) -> None:
     assert found.why.startswith("steps were found in another way in each run")
 
 
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        ("X200", "the GPUs are others: X100 before, X200 after"),
+        ("X100", None),
+        ("-", None),
+    ],
+)
+def test_gpus_of_other_models_are_told(tmp_path: Path, after: str, said: str | None) -> None:
+    traces = [run(tmp_path / name, (0, None, 1000, "k")) for name in ("a", "b")]
+    for path, model in zip(traces, ("X100", after), strict=True):
+        write_tables(path, device=f"process_id device_id name\n1 0 {model}\n1 1 {model}")
+    found, _ = compare(*traces)
+    assert ("the GPUs are" in found.note) == bool(said)
+    assert found.note.startswith(said or "")
+
+
 def test_a_run_has_not_changed_from_itself(tmp_path: Path) -> None:
     # Two executions are too few to test, and their lengths far apart.
     base = run(tmp_path / "a", (0, None, 1000, "k"), (1, None, 700, "l"), (0, None, 300, "m"))
