@@ -236,6 +236,10 @@ def _no_folder(path: Path, file: Path) -> TraceError:
     )
 
 
+def _has_parts(folder: Path) -> bool:
+    return any(Folder(folder).globs(table) for table in TABLES)
+
+
 def check_folder(path: Path, folder: Path) -> None:
     """See that a folder is a trace; ``path`` is how the user wrote it.
 
@@ -252,7 +256,16 @@ def check_folder(path: Path, folder: Path) -> None:
             f"{path} is of a flight recorder, and holds {counted(len(made), 'trace')}",
             f"open one of them: {path / made[-1].name}" if made else "no trigger has fired yet",
         )
-    if not any(Folder(folder).globs(table) for table in TABLES):
+    if not _has_parts(folder):
+        # In a bucket, to look would take a request for each table.
+        here = [] if isinstance(folder, Url) else _entries(folder)
+        inside = sorted(each.name for each in here if _has_parts(folder / each.name))
+        if inside:
+            raise TraceError(
+                f"{path} is not a trace, but holds {counted(len(inside), 'trace')}",
+                f"give one or more of them, such as {path / inside[0]};"
+                f" cupti-etl runs {path} lists them",
+            )
         raise TraceError(f"{path} is not a trace: it holds no {PARTS} of any table", _GIVE)
     for entry in _entries(folder):
         if not entry.is_dir():

@@ -54,6 +54,10 @@ def test_a_path_that_is_no_trace(tmp_path: Path) -> None:
         cupti_etl.open("/dev/null")
     with pytest.raises(TraceError, match=r"is not a trace: it holds no part-\*\.parquet"):
         cupti_etl.open(tmp_path)
+    write_trace(tmp_path / "run", kernel=TWO)
+    with pytest.raises(TraceError, match="is not a trace, but holds 1 trace") as raised:
+        cupti_etl.open(tmp_path)
+    assert f"such as {tmp_path / 'run'}; cupti-etl runs {tmp_path} lists" in str(raised.value.hint)
 
 
 @pytest.mark.parametrize("shut", ["", "kernel"])

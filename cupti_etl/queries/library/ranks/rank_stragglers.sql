@@ -8,8 +8,8 @@
 --   score is the least mean time of its own work (from the end of
 --   one operation to the start of the next) of any rank over that of the rank.
 -- requires: collective
---   _shared_collective: no operation that ends together is known to be in the trace of all ranks,
---     or processes have none (ask the traces of all ranks together; collective_wait tells of
+--   _shared_collective: no operation that ends together is known to be in the traces of all ranks,
+--     or processes have no rank (ask the traces of all ranks together; collective_wait tells of
 --     groups, and of GPUs without a rank).
 -- materialized: Few rows, of all operations of all ranks.
 -- limits: Only processes with a rank, and operations that all of them have. Broadcasts and sends
