@@ -155,16 +155,17 @@ class Diff(Document):
 
     def page(self) -> str:
         """As a page of HTML with tables that needs nothing else."""
-        return page("html", self.title, self._lines, self.sections())
+        return page("html", self.title, self.lines, self.sections())
 
     def __str__(self) -> str:
-        return page("markdown", self.title, self._lines, self.sections())
+        return page("markdown", self.title, self.lines, self.sections())
 
     def __repr__(self) -> str:
         return f"<Diff of {self.title}: {self.verdict}>"
 
     @property
-    def _lines(self) -> list[str]:
+    def lines(self) -> list[str]:
+        """What stands below the title of a page: the verdict, the note and the part."""
         return [*self.said, *([f"part of the traces: {self.part}"] if self.part else [])]
 
 

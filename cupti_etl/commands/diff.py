@@ -118,7 +118,7 @@ def command(
         olds, news = ([part(whole) for whole in side] for side in wholes)
         found = diff_as_given(olds, news, min_effect)
     title = " compared with ".join(", ".join(side) for side in reversed(names))
-    write_sections(title, found.said, found.sections(), found.table, output)
+    write_sections(title, found.lines, found.sections(), found.table, output)
     for line in found.said:
         say(line)
     if found.verdict.replace(" ", "-") in fail_on:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.command import etl
 from support.trace import write_tables
 
 import cupti_etl
@@ -83,6 +84,9 @@ def test_of_whole_traces_the_steps_after_the_warm_up_are_compared(
     assert "<title>new compared with old</title>" in page
     assert "gemm" in page
     assert found._repr_html_().startswith('<iframe srcdoc="')
+
+    etl("diff", *runs, "-o", tmp_path / "same.md")
+    assert f"part of the traces: {found.part}\n" in (tmp_path / "same.md").read_text()
     found.save(tmp_path / "diff.md")
     assert (tmp_path / "diff.md").read_text() == text
 
