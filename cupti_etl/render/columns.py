@@ -18,8 +18,9 @@ _IDS = ("_id", "_uuid", "_address", "_handle", "pid", "cbid")
 PROCESS, THREAD = "process_id", "thread_id"
 WHOSE = ("gpu", "rank", PROCESS, THREAD)
 _BEFORE_WHOSE = 2
-# Sentences, of which a part says nothing.
-IN_WORDS = ("detail",)
+# Sentences, of which a part says nothing, and how many lines they take at most: what to do is told
+# to its end, and a command can be of any length.
+IN_WORDS = {"advice": 9, "cause": 5, "detail": 5, "reason": 5, "why": 5}
 # Shares that are named after the whole: without a suffix, its length would seem to be meant.
 _SHARES_OF = ("kernel_pct", "peak_pct", "roof_pct", "span_pct")
 

@@ -26,8 +26,6 @@ _TEXT_MIN = 14
 _LABEL_MIN = 28
 # No text in a pipe is wider, but in the last column.
 _TEXT_MAX = 60
-# Of a sentence, such as a command, which can be of any length.
-_LINES_MOST = 5
 _BOLD, _DIM, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
@@ -200,7 +198,10 @@ def _is_zero(column: Shown) -> bool:
 def _least(column: Shown, natural: int, label: int) -> int:
     if column.is_number or column.unit == "date":  # nor does a part of a date say when
         return natural
-    least = min(natural, label if column.is_label else _TEXT_MIN)
+    lines = IN_WORDS.get(column.name, 0)
+    # One more than would do, as lines end before a word that has no room.
+    words = min(2 * _TEXT_MIN, -(-natural // (lines - 1))) if lines else 0
+    least = min(natural, label if column.is_label else max(_TEXT_MIN, words))
     return max(least, *map(display_width, _heading_lines(column.heading, 0)))
 
 
@@ -245,16 +246,16 @@ def _lines(columns: Sequence[tuple[Shown, int]], *, colours: bool, wrap: bool) -
 
 def _cells(column: Shown, width: int, *, wrap: bool) -> list[list[str]]:
     """The lines of each cell: one, but of sentences as many as they need."""
-    if wrap and column.name in IN_WORDS:
-        return [_sentence(cell, width) for cell in column.cells]
+    if wrap and column.name in IN_WORDS and any(" " in cell for cell in column.cells):
+        return [_sentence(cell, width, IN_WORDS[column.name]) for cell in column.cells]
     shortened = _cut_each if column.is_number else cut_apart
     return [[cell] for cell in shortened(column.cells, width)]
 
 
-def _sentence(text: str, width: int) -> list[str]:
+def _sentence(text: str, width: int, most: int) -> list[str]:
     lines = textwrap.wrap(text, width, break_on_hyphens=False) or [""]
-    rest = " ".join(lines[_LINES_MOST - 1 :])
-    return lines if len(lines) <= _LINES_MOST else [*lines[: _LINES_MOST - 1], cut(rest, width)]
+    rest = " ".join(lines[most - 1 :])
+    return lines if len(lines) <= most else [*lines[: most - 1], cut(rest, width)]
 
 
 def _cut_each(cells: Sequence[str], width: int) -> list[str]:

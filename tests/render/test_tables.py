@@ -303,6 +303,18 @@ def test_a_sentence_takes_the_lines_that_it_needs(
     assert "…" in lines[-1]
 
 
+def test_advice_is_told_to_its_end(trace: MakeTrace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    advice = " ".join(f"word{at:02d}" for at in range(30))
+    rows = trace().sql(
+        "SELECT 503e6 AS saved_ns, 'stall_copy' AS kernel, 'long_scoreboard' AS stall,"
+        f" 96.8 AS of_pct, '{advice}' AS advice"
+    )
+    lines, _ = drawn(rows, View(), terminal=True)
+    words = [line[lines[2].index("word00") :].split() for line in lines[2:]]
+    assert [word for line in words for word in line] == advice.split()
+
+
 def test_whose_a_row_is_comes_before_what_a_narrow_terminal_drops(trace: MakeTrace) -> None:
     opened = trace(kernel=KERNELS.replace("5000000001 0", "5000000002 1"))
     shown = names(table(opened.query("kernel_category"), View()).columns)

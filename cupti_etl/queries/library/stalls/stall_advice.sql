@@ -12,7 +12,7 @@
 -- limits: Rules are hints: source_line shows where the warps wait. Without nvdisasm nothing is
 --   known of the code.
 -- front: What should I change in my kernels?
--- first: saved_ns, name, reason, percent, cause, advice
+-- first: saved_ns, name, reason, percent, advice, cause
 -- label: name = kernel(demangled)
 -- chart: bars(name, saved_ns)
 -- columns:
