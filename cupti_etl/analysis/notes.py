@@ -7,13 +7,14 @@ which inputs, and what to tell who asks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.engines.engine import DUCKDB
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.fields import USUAL
+from cupti_etl.queries.header import Query, reads
 from cupti_etl.render.table import Passed
 from cupti_etl.render.values import duration
 
@@ -40,6 +41,8 @@ _ERRORS = 3
 NOTHING = "nothing of the kind was found."
 # What the names of parameters begin with below which a row is left out.
 _THRESHOLD = "min_"
+# Behind which a statement names what it reads.
+_KEYWORD = re.compile(r"\b(from|join)\b", re.IGNORECASE)
 # How to capture what is missing, with no word for who imports.
 _OF_CAPTURES = re.compile(r" \(capture (?:(?!import|torch\.profiler)[^()])*\)")
 
@@ -71,8 +74,21 @@ def why_empty(trace: Trace, query: Query, known: dict[str, bool] | None = None) 
         query: by which query.
         known: which inputs have rows, as far as was looked up; gets what is looked up now.
     """
-    known = {} if known is None else known
-    for name, reason in query.requires:
+    return _missing(trace, query.requires, {} if known is None else known)
+
+
+def why_nothing(trace: Trace, statement: str) -> Iterator[str]:
+    """Why tables and queries that a statement reads have no rows in this trace."""
+    known: dict[str, bool] = {}
+    for name in reads(_KEYWORD.sub(lambda word: word[0].upper(), statement)):
+        of_table = ((name, USUAL[name]),) if name in USUAL else ()
+        requires = library()[name].requires if name in library() else of_table
+        if why := _missing(trace, requires, known):
+            yield f"{name}: {why}"
+
+
+def _missing(trace: Trace, requires: Sequence[tuple[str, str]], known: dict[str, bool]) -> str:
+    for name, reason in requires:
         if name not in known:
             known[name] = trace.has_rows(name)
         if not known[name]:

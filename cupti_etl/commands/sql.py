@@ -13,11 +13,13 @@ import click
 from cupti_etl.commands._complete import files
 from cupti_etl.commands._scope import open_part, scope_options
 from cupti_etl.errors import UsageError
+from cupti_etl.progress import say
 from cupti_etl.render.help import Command
 from cupti_etl.render.output import Output, output_options, write
 
 if TYPE_CHECKING:
     from cupti_etl.queries.choose import Scope
+    from cupti_etl.queries.result import Result
 
 
 @click.command("sql", cls=Command)
@@ -45,11 +47,18 @@ def command(
     Your SQL can read and write any file that you can, as in DuckDB itself. All other commands
     only use the files of the trace and those that you name.
     """
+    from cupti_etl.analysis.notes import Watched, why_nothing
     from cupti_etl.render.shell import Shell
+
+    def show(result: Result, statement: str) -> None:
+        rows = Watched(result)
+        write(rows, output)
+        for line in why_nothing(opened, statement) if rows.is_empty else ():
+            say(f"cupti-etl: {line}")
 
     traces, query = _split(words)
     with open_part(traces, scope, confined=False) as opened, opened.session() as session:
-        shell = Shell(session, lambda result: write(result, output))
+        shell = Shell(session, show)
         if query is not None:
             shell.run_script([query])
         elif sys.stdin.isatty() and sys.stdout.isatty():

@@ -32,7 +32,7 @@ _FINDING_WITH_KERNEL = (
     "kernel VARCHAR: Mangled name of that kernel, or what else it is; NULL if there is none.",
 )
 # Why a trace has no row of a table or query, for which most queries have to give no other reason.
-_USUAL = {
+USUAL = {
     "_busy_interval": "no finished GPU activity was recorded.",
     "_device_limits": "the trace does not say what its devices can hold.",
     "_gpu_gap": "no GPU was idle between two recorded activities.",
@@ -123,11 +123,11 @@ def reasons(query: str, lines: list[str]) -> Iterator[tuple[str, str]]:
             yield entry["name"], entry["reason"]
             continue
         for name in line.split(", "):
-            if name not in _USUAL:
+            if name not in USUAL:
                 raise SchemaError(
                     f"query {query}: cannot read {name!r}", "write: table: why it is empty."
                 )
-            yield name, _USUAL[name]
+            yield name, USUAL[name]
 
 
 def _of(query: str, source: str, others: Others) -> tuple[Field, ...]:

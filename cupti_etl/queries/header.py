@@ -271,7 +271,7 @@ def parse(text: str, name: str, topic: str, others: Others = lambda _: None) -> 
         topic=topic,
         doc=" ".join(sections["doc"]),
         computed=" ".join(sections["computed"]),
-        needs=_needs(statements["query"]),
+        needs=reads(statements["query"]),
         limits=" ".join(sections["limits"]),
         parameters=tuple(field(name, line) for line in sections["parameters"]),
         columns=tuple(
@@ -306,7 +306,7 @@ def parse(text: str, name: str, topic: str, others: Others = lambda _: None) -> 
     return query
 
 
-def _needs(sql: str) -> tuple[str, ...]:
+def reads(sql: str) -> tuple[str, ...]:
     """The tables and queries that a SELECT reads, in the order in which it names them."""
     text = _NO_SQL.sub("", sql)
     own = {*_NAMED.findall(text)}

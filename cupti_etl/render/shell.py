@@ -31,10 +31,10 @@ class Shell:
 
     Args:
         trace: a session of a trace.
-        show: writes the rows of a result.
+        show: writes the rows of a result, which is that of a statement.
     """
 
-    def __init__(self, trace: Trace, show: Callable[[Result], None]) -> None:
+    def __init__(self, trace: Trace, show: Callable[[Result, str], None]) -> None:
         self._trace = trace
         self._show = show
         self._own: set[str] = set()  # what statements have made
@@ -114,7 +114,7 @@ class Shell:
         except UsageError as error:
             raise explained(error, statement) from error
         self._own.add(created(statement))
-        self._show(result)
+        self._show(result, statement)
 
     def _tables(self) -> str:
         names = self._trace.tables

@@ -124,3 +124,22 @@ def test_a_query_with_all_inputs_says_what_it_did_not_find(
     done = CliRunner().invoke(cli, ["query", query, str(path), "--format=csv", *options])
     told = [line for line in done.stderr.splitlines() if query in line]
     assert [line.startswith(f"cupti-etl: {query}: {said}") for line in told] == [True], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("SELECT name, function from pc_sample JOIN kernel_stall USING (samples)",
+         ["pc_sample: no PCs were sampled", "kernel_stall: no PCs were sampled"]),
+        ("FROM memory", ["memory: no allocations were recorded (capture with the kind memory"]),
+        ("FROM kernel WHERE false", []),
+        ("FROM kernel_summary", []),
+    ],
+)  # fmt: skip
+def test_sql_without_rows_says_what_the_trace_lacks(
+    tmp_path: Path, statement: str, said: list[str]
+) -> None:
+    path = write_trace(tmp_path / "run", kernel=KERNELS)
+    done = CliRunner().invoke(cli, ["sql", str(path), statement], catch_exceptions=False)
+    for line, begin in zip(done.stderr.splitlines(), said, strict=True):
+        assert line.startswith(f"cupti-etl: {begin}")
