@@ -128,7 +128,7 @@ def _error(status: int, text: str) -> EtlError:
     if status < 0:
         return CaptureError(
             f"the collector was ended by signal {signal.Signals(-status).name}",
-            "what it had written is in the trace; `cupti-etl doctor TRACE` says what that is",
+            "what it had written is in the trace: `cupti-etl recover TRACE` finishes it",
         )
     lines = text.splitlines()
     hint = lines.pop().strip() if len(lines) > 1 and lines[-1].startswith("  ") else ""
