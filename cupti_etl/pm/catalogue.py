@@ -91,7 +91,8 @@ def noted(chip: str) -> Catalogue:
     if chip not in noted_chips():
         raise UsageError(
             f"there are no notes about the chip {chip}, and no libcupti to ask",
-            f"noted are: {', '.join(noted_chips())}; on a GPU, `cupti-etl metrics dump` notes",
+            f"noted are: {', '.join(noted_chips())} (an H100 or H200 is GH100, an A100 GA100);"
+            " on a GPU, `cupti-etl metrics dump` notes",
         )
     return loads(_FOLDER.joinpath(chip + _SUFFIX).read_bytes())
 

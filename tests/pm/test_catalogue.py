@@ -67,6 +67,7 @@ def test_a_chip_that_nobody_noted() -> None:
     with pytest.raises(UsageError, match="no notes about the chip GR100") as caught:
         noted("GR100")
     assert "GH100" in caught.value.hint
+    assert "an H100 or H200 is GH100" in caught.value.hint  # who gave a product
 
 
 def test_names_are_split_at_the_rollup() -> None:
