@@ -109,8 +109,8 @@ def hidden(trace: Trace, query: Query, given: Mapping[str, Any]) -> str:
         query: that had no row.
         given: values of its parameters.
     """
-    if trace.query(query.name, **given).count():  # something else left the rows out
-        return NOTHING
+    if trace.query(query.name, **given).count():
+        return "it has rows, but --where or --limit leaves none of them."
     for field in query.parameters:
         lifted = {**given, field.name: 0}
         is_threshold = field.name.startswith(_THRESHOLD) and field.default is not None

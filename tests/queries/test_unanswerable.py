@@ -105,7 +105,7 @@ def test_who_asks_for_waits_of_one_rank_is_told_to_ask_all(trace: MakeTrace) -> 
         ("memcpy_summary", "no copies were recorded."),
         ("memcpy_summary --to 30ns", "in this part of the trace (up to 30ns), no copies were"),
         ("gap_attribution", "every row is hidden by min_ns"),
-        ("gap_attribution --param min_ns=1 --where gpu=7", "nothing of the kind was found."),
+        ("gap_attribution --param min_ns=1 --where gpu=7", "it has rows, but --where or --limit"),
     ],
 )
 def test_a_query_with_all_inputs_says_what_it_did_not_find(
