@@ -24,7 +24,7 @@ _NAMED = 6
 # Texts are cut to these before columns are left out, labels to the second.
 _TEXT_MIN = 14
 _LABEL_MIN = 28
-# No text in a pipe is wider, but in the last column.
+# No text in a pipe is wider, but sentences, and what is in the last column.
 _TEXT_MAX = 60
 _BOLD, _DIM, _OFF = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
@@ -125,11 +125,11 @@ def lines_within(rows: Rows, view: View, width: int) -> list[str]:
 
 
 def plain_lines(table: Table) -> list[str]:
-    """A table for a pipe or a file: what is long is not padded, and the last column not cut."""
-    last = len(table.columns) - 1
+    """A table for a pipe or a file: sentences and the last column are not cut."""
+    whole = {*IN_WORDS, *(each.name for each in table.columns[-1:])}
     columns = [
-        (each, _natural(each, wrap=False, most=_TEXT_MAX if at < last else None))
-        for at, each in enumerate(table.columns)
+        (each, _natural(each, wrap=False, most=None if each.name in whole else _TEXT_MAX))
+        for each in table.columns
     ]
     return list(_lines(columns, colours=False, wrap=False))
 

@@ -45,7 +45,7 @@ def test_kernels_wait_for_memory_that_moves(trace: MakeTrace) -> None:
         """
         subject        value detail
         "managed HtoD" 32    "5 moves, 0.1131 GB/s"
-        "managed DtoH" 4     "1 move, 0.05714 GB/s"
+        "managed DtoH" 4     "1 move, 57.14 MB/s"
         """,
     )
 

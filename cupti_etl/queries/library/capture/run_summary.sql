@@ -104,6 +104,7 @@ FROM (
     SELECT place, -bytes, 'copies', subject, bytes, 'bytes',
            concat_ws(', ', count,
                      CASE WHEN gbps >= 1000 THEN format('{:,.0f} GB/s', gbps)
+                          WHEN gbps < 0.1 THEN format('{:.4g} MB/s', 1000 * gbps)
                           ELSE format('{:.4g} GB/s', gbps) END,
                      of_unknown), NULL
     FROM (
