@@ -23,9 +23,9 @@ _File = str | os.PathLike[str]
 State = tuple[tuple[str, int, int], ...]
 # As a folder of a large capture has; they are looked through in some milliseconds.
 _FEW_FILES = 1000
-# File systems tell apart what happens in a folder by clocks that tick each 2 s at the slowest.
-_TICK_NS = 2_000_000_000
-# Some, such as those over buckets, never say that anything happened in a folder.
+# File systems tell apart what happens in a folder by clocks that tick each 10 ms at the slowest.
+_TICK_NS = 100_000_000
+# Others tick each second, or, such as those over buckets, never say that anything happened.
 _LISTED_S = 1.0
 
 

@@ -126,10 +126,13 @@ def test_where_nothing_says_that_something_came_it_is_seen_a_second_later(
 
 
 def test_one_in_which_something_happened_just_now_is_listed_each_time(
-    tmp_path: Path, listed: list[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed: list[str]
 ) -> None:
     """What comes within the same tick of the file system's clock leaves its time as it was."""
     path = write_trace(tmp_path / "run", kernel=ONE)
+    now_ns = (path / "kernel").stat().st_ctime_ns + 10**7
+    clocks = SimpleNamespace(monotonic=lambda: 0.0, time_ns=lambda: now_ns)
+    monkeypatch.setattr(state, "time", clocks)
     look = state.Look([Folder(path)])
     look()
     look()
