@@ -37,12 +37,13 @@ def at_once(
 
     # Each thread has one of each trace, one after the other being asked there.
     sessions: dict[tuple[int, Trace], Trace] = {}
+    opened = ExitStack()
 
     def run(trace: Trace, ask: Callable[[Trace], _T]) -> _T:
         here = threading.get_ident(), trace
         try:
             if here not in sessions:
-                sessions[here] = trace.session()
+                sessions[here] = opened.enter_context(trace.session())
             return ask(sessions[here])
         except BaseException:
             cancel()  # none is begun after that
@@ -56,8 +57,7 @@ def at_once(
 
     def run_all() -> list[_T]:
         most = min((each.most_at_once for each in {trace for trace, _ in asks}), default=1)
-        with ExitStack() as at_end, ThreadPoolExecutor(most) as pool:
-            at_end.callback(close)
+        with opened, ThreadPoolExecutor(most) as pool:
             with suppress(RuntimeError):  # no thread can be begun at a program's end
                 futures.extend(pool.submit(run, *ask) for ask in asks)
             try:
@@ -70,10 +70,6 @@ def at_once(
                 return found
             finally:
                 cancel()
-
-    def close() -> None:
-        for each in sessions.values():
-            each.close()
 
     def stop() -> None:
         cancel()

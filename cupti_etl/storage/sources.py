@@ -170,7 +170,7 @@ def _captures(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     check_readable(path)
-    if any(Folder(path).globs(table) for table in TABLES):
+    if _has_parts(path):
         return [path]
     there = (path / entry.name for entry in _entries(path))
     return sorted(filter(is_of_host, there)) or [path]
