@@ -61,11 +61,8 @@ class _Trace(threading.Thread):
         try:
             self.destination.create()
             driver = Driver(self.span, self.destination, *self._about)
-            try:
+            with driver.or_give_up():
                 driver.run(lambda more: None if self.span.is_closed else _PAUSE_MS)
-            except BaseException:
-                driver.give_up()
-                raise
             driver.finish(self.exit_status)
         except EtlError as error:
             self.failure = error

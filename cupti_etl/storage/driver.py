@@ -159,7 +159,7 @@ class Driver:
         self._writer = Writer(partial(destination.open, tables))
         self._writer.start()
         if destination.is_watched:
-            with self._or_give_up():
+            with self.or_give_up():
                 self._restate()
                 self._put(lambda target: target.roll())
 
@@ -223,7 +223,7 @@ class Driver:
         Raises:
             EtlError: the trace could not be written; what was written stays.
         """
-        with self._or_give_up():
+        with self.or_give_up():
             self._put_end({"exit_status": exit_status, **(facts or {})})
         self._writer.finish()
         failure = self._writer.failure
@@ -251,7 +251,7 @@ class Driver:
         self._put(lambda target: _end(target, capture, counted))
 
     @contextlib.contextmanager
-    def _or_give_up(self) -> Iterator[None]:
+    def or_give_up(self) -> Iterator[None]:
         """If the source fails, the writer's thread does not wait for it for ever."""
         try:
             yield
