@@ -33,9 +33,9 @@ _FINDING_WITH_KERNEL = (
 )
 # Why a trace has no row of a table or query, for which most queries have to give no other reason.
 USUAL = {
-    "_busy_interval": "no finished GPU activity was recorded.",
     "_device_limits": "the trace does not say what its devices can hold.",
     "_gpu_gap": "no GPU was idle between two recorded activities.",
+    "_gpu_span": "no finished GPU activity was recorded.",
     "_hlo_range": "no ranges of XLA were recorded; JAX writes them with NVTX.",
     "_operator": "no operators of PyTorch were recorded (capture with --pytorch, or import a trace"
     " of torch.profiler).",

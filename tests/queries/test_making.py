@@ -303,9 +303,9 @@ def test_who_needs_nothing_of_what_another_makes_does_not_wait_for_it(
     ("query", "name", "other"),
     [
         # It says that it has no row without the first.
-        ("launch_bound", "_busy_interval", "_gap_edge"),
+        ("launch_bound", "_gpu_span", "_gap_edge"),
         # What needs the second is a view.
-        ("idle_summary", "_gap_edge", "_busy_interval"),
+        ("idle_summary", "_gap_edge", "_gpu_span"),
     ],
 )
 @pytest.mark.parametrize(("threads", "is_begun"), [(2, True), (1, False)])

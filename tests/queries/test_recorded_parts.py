@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import pytest
@@ -38,6 +39,44 @@ def test_a_gap_in_which_nothing_was_recorded_is_none(trace: MakeTrace) -> None:
     assert (busy["span_ns"], busy["busy_ns"], busy["gaps"]) == (300, 230, 2)
     (parts,) = run.query("busy_breakdown")
     assert (parts["idle_ns"], parts["span_ns"]) == (70, 300)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gaps_are_what_the_parts_leave_of_the_busy_time(trace: MakeTrace, seed: int) -> None:
+    """Also where work begins within a time in which, as was said, none was recorded."""
+    luck = random.Random(seed)
+    kernels = [(begin := luck.randrange(200), begin + luck.randrange(12)) for _ in range(30)]
+    edges = sorted(luck.sample(range(-9, 210), 8))
+    run = trace(
+        device=DEVICE,
+        process=PROCESS,
+        kernel="process_id device_id start_ns end_ns name\n"
+        + "\n".join(f"1 0 {begin} {end} a" for begin, end in kernels),
+        capture_window="process_id start_ns end_ns\n"
+        + "\n".join(f"1 {begin} {end}" for begin, end in zip(edges[::2], edges[1::2], strict=True)),
+    )
+    busy: list[list[int]] = []
+    for begin, end in sorted(kernels):
+        if busy and begin <= busy[-1][1]:
+            busy[-1][1] = max(busy[-1][1], end)
+        else:
+            busy.append([begin, end])
+    parts = [busy[0][:]]
+    off = list(itertools.pairwise(edges))[1::2]
+    for (_, until), (begin, end) in itertools.pairwise(busy):
+        if any(since < begin and on > until for since, on in off):
+            parts.append([begin, end])
+        parts[-1][1] = end
+    assert_rows(
+        run.sql("SELECT start_ns, end_ns FROM _gpu_span ORDER BY start_ns"),
+        "start_ns end_ns\n" + "\n".join(f"{begin} {end}" for begin, end in parts),
+    )
+    with run.scope(from_="40ns", to="150ns") as some:
+        assert some.sql("FROM _gpu_idle").count() == 1
+        for part in (run, some):
+            assert list(part.sql("SELECT gpu, idle_ns, span_ns FROM _gpu_idle")) == list(
+                part.sql("SELECT gpu, idle_ns, span_ns FROM busy_breakdown")
+            )
 
 
 def test_time_without_records_is_neither_of_the_host_nor_idle(trace: MakeTrace) -> None:

@@ -4,7 +4,7 @@
 --   other ranks (_exposed_wait), which has findings of its own. The culprit is the collective
 --   operation with most exposed time on the GPU; it is said where it is not known how long it
 --   waits, of sends and receives, and for ranks that are not in the trace or were not chosen.
--- requires: _busy_interval
+-- requires: _gpu_span
 -- finding: busy with nothing but communication (measured)
 -- advice: overlap it with compute: other streams, smaller buckets, later waits
 -- shown: busy_breakdown

@@ -4,7 +4,7 @@
 --   is all that was asked of them. The culprit is the kind of copy that was longest on the GPU
 --   without a kernel, with the kind of memory of the host, or memsets, where copies were less than
 --   half of it.
--- requires: _busy_interval
+-- requires: _gpu_span
 -- finding: busy with nothing but copies and memsets (measured)
 -- advice: copy and set less often, and keep on the GPU what kernels use again (in JAX, jax.jit
 --   copies what it updates unless donate_argnums names it); copy between the host and the GPU from

@@ -3,7 +3,7 @@
 -- computed: saved_ns of launch_bound, where it is at least partly launch bound, without
 --   synchronized_ns, which is of finding_synchronizing; the culprit is the kernel or copy before
 --   which most of it was.
--- requires: api_call, _busy_interval
+-- requires: api_call, _gpu_span
 -- finding: waiting for launches (estimated)
 -- advice: capture the work in a CUDA graph (where it is in graphs already, in larger ones),
 --   compile it (torch.compile, jax.jit), or launch fewer and larger kernels

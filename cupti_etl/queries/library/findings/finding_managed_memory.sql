@@ -5,7 +5,7 @@
 --   and without those to the host that the host caused when it touched the memory: for these it is
 --   the host that waits. The culprit is what most of that time was of: faults, or moves in a
 --   direction.
--- requires: unified_memory, _busy_interval
+-- requires: unified_memory, _gpu_span
 -- limits: What the host waits for in page faults of its own is not recorded.
 -- finding: kernels wait for managed memory (measured)
 -- advice: prefetch it before they run (cudaMemPrefetchAsync), or use cudaMalloc and copies

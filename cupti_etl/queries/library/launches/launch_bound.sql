@@ -4,7 +4,7 @@
 --   in gaps in which the host was launching, or which were shorter than 100 us and spent outside
 --   CUDA, as a share of the span. The verdict is "launch bound" from 10 % on, "partly" from 3 %,
 --   and below that "cannot tell" if it could be 3 % with the gaps of which the call is not known.
--- requires: gpu_activity, api_call, _busy_interval
+-- requires: gpu_activity, api_call, _gpu_span
 -- materialized: Few rows, of all gaps.
 -- limits: A graph or fewer, larger kernels would save at most saved_ns, and to synchronize less
 --   often at most synchronized_ns of it. How many kernels ran shorter than their call,
@@ -38,14 +38,14 @@ causes AS (
     GROUP BY gpu
 ),
 sums AS (
-    SELECT busy.gpu, coalesce(launching_ns, 0) AS launching_ns,
+    SELECT seen.gpu, coalesce(launching_ns, 0) AS launching_ns,
            coalesce(between_calls_ns, 0) AS between_calls_ns, idle_ns, span_ns,
            coalesce(launching_ns + between_calls_ns, 0) AS saved_ns,
            coalesce(synchronized_ns, 0) AS synchronized_ns,
            coalesce(100.0 * (launching_ns + between_calls_ns) / nullif(span_ns, 0), 0) AS percent,
            coalesce(100.0 * unknown_ns / nullif(span_ns, 0), 0) AS unknown_pct
-    FROM busy_breakdown AS busy
-    LEFT JOIN causes ON causes.gpu = busy.gpu
+    FROM _gpu_idle AS seen
+    LEFT JOIN causes ON causes.gpu = seen.gpu
     WHERE EXISTS (SELECT 1 FROM _any_api_call)
 )
 SELECT gpu,

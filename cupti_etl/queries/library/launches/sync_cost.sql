@@ -7,7 +7,7 @@
 --   thread's calls do not overlap, so their sum is a union. busy_ns is the part in which the GPU
 --   had any activity; in idle_ns host and device both waited. The range is the innermost NVTX range
 --   at the time of the longest call.
--- requires: gpu_activity, api_call, _busy_interval
+-- requires: gpu_activity, api_call, _gpu_span
 -- none: no call that waits for a GPU was recorded.
 -- materialized: Made once for an opened trace, as it looks at all calls.
 -- limits: A process with several GPUs has a row for each; the time waited is the same in all.

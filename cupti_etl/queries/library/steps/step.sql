@@ -53,8 +53,9 @@ recorded AS (
     SELECT found.* EXCLUDE (end_ns, host_end_ns), least(found.end_ns, seen.end_ns) AS end_ns,
            CASE WHEN seen.end_ns < found.end_ns THEN until_ns ELSE host_end_ns END AS host_end_ns
     FROM found
-    ASOF JOIN _gpu_span AS seen ON seen.gpu = found.gpu AND seen.start_ns <= found.start_ns
-    WHERE seen.end_ns >= found.end_ns OR source = 'nvtx'
+    ASOF LEFT JOIN _parted_span AS seen
+        ON seen.gpu = found.gpu AND seen.start_ns <= found.start_ns
+    WHERE coalesce(seen.end_ns >= found.end_ns, true) OR source = 'nvtx'
 ),
 numbered AS MATERIALIZED (
     SELECT *, row_number() OVER loop - 1 AS step, count(*) OVER (PARTITION BY process_id, gpu) AS n

@@ -3,7 +3,7 @@
 -- computed: Lengths of unions, each without those before it: compute; communication while no
 --   compute ran; copies and memsets while neither ran; idle is the rest of the span. The four add
 --   to span_ns, and their percentages to 100.
--- requires: _busy_interval
+-- requires: _gpu_span
 -- limits: The span is from the first start to the last end on the GPU; idle time before and after
 --   it is not seen. Communication is known by the names of kernels.
 -- front: Where did the time of each GPU go: compute, communication, copies, idle?

@@ -10,7 +10,7 @@
 -- requires: gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so the host is not seen.
 --   launch: no recorded call asked for recorded work, so the host is not seen.
---   _busy_interval
+--   _gpu_span
 -- materialized: Few rows, of all intervals.
 -- limits: One GPU and the process that it waits for at a time: chains over other GPUs and processes
 --   end at communication. Waits for events are part of idle, as are gaps of which the call is not

@@ -48,7 +48,7 @@ SELECT parts.gpu, parts.cause, TRY_CAST(sum(parts.idle_ns) AS BIGINT) AS idle_ns
        count(*) AS gaps, max(parts.idle_ns) AS longest_ns,
        arg_max(parts.start_ns, (parts.idle_ns, -parts.start_ns)) AS longest_start_ns
 FROM parts
-JOIN busy_breakdown AS total ON total.gpu = parts.gpu
+JOIN _gpu_idle AS total ON total.gpu = parts.gpu
 WHERE parts.idle_ns > 0
 GROUP BY parts.gpu, parts.cause
 ORDER BY parts.gpu, sum(parts.idle_ns) DESC, parts.cause;

@@ -3,7 +3,7 @@
 -- computed: _busy_interval and _gpu_span cut at the edges of the buckets and summed; as in
 --   busy_breakdown, to whose times the buckets of a GPU add, what is hidden by compute counts as
 --   compute. The first bucket begins with the GPU's first activity, or with a part of a trace.
--- requires: _busy_interval
+-- requires: _gpu_span
 -- parameters:
 --   bucket_ns BIGINT = NULL [ns]: Width of a bucket; NULL for a hundredth of the longest span.
 -- columns:
