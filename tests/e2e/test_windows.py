@@ -13,6 +13,7 @@ from support.windows import run_past_the_window
 
 import cupti_etl
 from cupti_etl.schema.kinds import KINDS
+from cupti_etl.storage.disk import folder_bytes
 
 
 def windows(capture: Capture) -> list[dict[str, object]]:
@@ -76,7 +77,9 @@ def test_max_rows(capturer: Capturer) -> None:
 
 @pytest.mark.slow
 def test_max_size(capturer: Capturer) -> None:
-    capture = run_past_the_window(capturer, "--max-size", "1kB")
+    # Larger than the trace of a program that did nothing, or it could be full before anything ran.
+    empty = folder_bytes(capturer.run(launches=0).trace)
+    capture = run_past_the_window(capturer, "--max-size", f"{empty + 10_000}B")
     assert capture.rows("capture")[0]["stopped_by"] == "max_size"
 
 
