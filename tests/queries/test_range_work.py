@@ -230,6 +230,12 @@ def test_steps_are_one_range_and_a_single_one_keeps_its_name(trace: MakeTrace) -
             1          0         2              55       60     a
             1          0         3              70       71     a
         """,
+        memory="""
+            process_id device_id timestamp_ns operation  memory_kind address bytes thread_id
+            1          0         13           allocation device      16      64    9
+            1          0         52           release    device      16      64    9
+            1          0         53           allocation device      32      32    9
+        """,
     )
     assert_rows(
         opened.query("nvtx_projection"),
@@ -239,6 +245,28 @@ def test_steps_are_one_range_and_a_single_one_keeps_its_name(trace: MakeTrace) -
         "step_* / layer_1" 2      2          8      8                20      none
         "step_8 / layer_2" 1      1          1      1                5       none
         """,
+    )
+    assert_rows(
+        opened.query("range_work"),
+        """
+        path               ranges kernels sum_ns mean_ns
+        step_*             2      3       9      3
+        "step_* / layer_1" 2      2       8      4
+        "step_8 / layer_2" 1      1       1      1
+        """,
+    )
+    # At 13 and 53 in layer_1 of both; what was released counts, whichever step did so.
+    assert_rows(
+        opened.query("range_memory"),
+        """
+        path               ranges allocations allocated_bytes released_bytes most_bytes
+        step_*             2      2           96              64             64
+        "step_* / layer_1" 2      2           96              64             64
+        """,
+    )
+    assert_rows(
+        opened.query("memory_peak_holders"),
+        'range              allocations bytes\n"step_* / layer_1" 1           64',
     )
     assert_rows(
         opened.scope(steps="0").query("nvtx_projection"),

@@ -8,7 +8,8 @@
 -- columns:
 --   process_id, device_id, memory_kind, bytes, start_ns, end_ns, source of allocation
 --   api_name VARCHAR: Function that allocated it; NULL if the call was not recorded.
---   range VARCHAR: Path of the NVTX range around the call; NULL outside ranges.
+--   range VARCHAR: Path of the NVTX range around the call, with * for the numbers of steps; NULL
+--     outside ranges.
 --   pool_type, pool_address of allocation
 WITH made AS (
     SELECT allocation.* REPLACE (coalesce(calls.thread_id, allocation.thread_id) AS thread_id),
@@ -17,10 +18,11 @@ WITH made AS (
     LEFT JOIN _memory_call AS calls USING (process_id, correlation_id)
 )
 SELECT made.process_id, made.device_id, made.memory_kind, made.bytes, made.start_ns, made.end_ns,
-       made.source, made.api_name, nvtx_range.path AS range, made.pool_type, made.pool_address
+       made.source, made.api_name, alike.kind AS range, made.pool_type, made.pool_address
 FROM made
 ASOF LEFT JOIN _range_served AS innermost
     ON innermost.process_id = made.process_id
     AND innermost.thread_id = made.thread_id
     AND innermost.at_ns <= made.at_ns
-LEFT JOIN nvtx_range ON nvtx_range.range_id = innermost.range_id
+LEFT JOIN _range_parent AS ranges ON ranges.range_id = innermost.range_id
+LEFT JOIN _alike_path AS alike ON alike.alike_range_id = ranges.alike_range_id

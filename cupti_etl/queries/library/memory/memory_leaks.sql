@@ -11,14 +11,13 @@
 -- limits: What lives to the end on purpose, such as weights, is here too: only growth is a leak.
 --   growth is NULL with fewer than 4 steps, or where they are guessed with a confidence below 0.3,
 --   which are not what reports are about either.
+-- shared: _step_name
 -- front: Is memory allocated and never released?
 -- first: bytes, allocations, verdict, memory_kind, range, api_name, source
 -- label: range = range(range)
 -- scope: whole
 -- columns:
---   process_id, memory_kind, source, api_name of allocation_site
---   range VARCHAR: Path of the NVTX range around the call, with * for the numbers of steps; NULL
---     outside ranges.
+--   process_id, memory_kind, source, api_name, range of allocation_site
 --   allocations BIGINT [allocations]: How many were not released.
 --   bytes BIGINT [bytes]: Their sizes together.
 --   first_ns BIGINT [epoch ns]: When the first was allocated.
@@ -26,28 +25,7 @@
 --   growth_bytes_per_step DOUBLE [bytes]: By how much they grow in a step.
 --   growth_error DOUBLE [bytes]: Half width of its confidence interval.
 --   verdict VARCHAR: grows, does not grow, or cannot tell.
-WITH kept AS (
-    SELECT * FROM allocation_site WHERE end_ns IS NULL
-),
-parts AS (
-    SELECT process_id, range, unnest(string_split(range, ' / ')) AS part,
-           generate_subscripts(string_split(range, ' / '), 1) AS place
-    FROM (SELECT DISTINCT process_id, range FROM kept WHERE range IS NOT NULL)
-),
--- What leaks in every step is asked for in ranges that differ by the number of the step.
-paths AS (
-    SELECT parts.process_id, range,
-           string_agg(coalesce(kind, part), ' / ' ORDER BY place) AS path
-    FROM parts
-    LEFT JOIN _step_name AS steps ON steps.process_id = parts.process_id AND steps.name = part
-    GROUP BY parts.process_id, range
-),
-sites AS (
-    SELECT kept.* REPLACE (path AS range)
-    FROM kept
-    LEFT JOIN paths ON paths.process_id = kept.process_id AND paths.range = kept.range
-),
-steps AS (
+WITH steps AS (
     -- Of the host, which allocates: the GPU may be many steps behind it.
     SELECT process_id, coalesce(host_end_ns, step.end_ns) AS end_ns,
            row_number() OVER (
@@ -67,9 +45,10 @@ sums AS (
         SELECT sites.process_id, memory_kind, source, api_name, range, place,
                count(*) AS allocations, sum(bytes) AS bytes, min(start_ns) AS first_ns,
                max(start_ns) AS last_ns
-        FROM sites
+        FROM allocation_site AS sites
         ASOF LEFT JOIN steps
             ON steps.process_id = sites.process_id AND sites.start_ns <= steps.end_ns
+        WHERE sites.end_ns IS NULL
         GROUP BY ALL
     )
     GROUP BY process_id, memory_kind, source, api_name, range

@@ -9,6 +9,7 @@
 -- materialized: Few rows, of all allocations.
 -- limits: As of memory_timeline. What a framework's own allocator gives out is one holder, its
 --   pool.
+-- shared: _step_name
 -- front: Who held memory when most was in use?
 -- first: bytes, percent, allocations, memory_kind, range, source, api_name, peak_ns
 -- label: range = range(range)
@@ -17,7 +18,7 @@
 -- columns:
 --   process_id, device_id, memory_kind of allocation_site
 --   peak_ns BIGINT [epoch ns]: When most was in use.
---   range VARCHAR: Path of the NVTX range around the calls; NULL outside ranges.
+--   range of allocation_site
 --   api_name VARCHAR: Function that allocated; NULL if the calls were not recorded.
 --   source VARCHAR: Shared object or allocator that asked for it; NULL if not known; for the rest
 --     "allocated before the recording" or "addresses are not known".

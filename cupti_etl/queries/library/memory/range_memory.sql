@@ -12,7 +12,8 @@
 -- label: path = range(path)
 -- chart: bars(path, allocated_bytes)
 -- columns:
---   path VARCHAR: Names of the range and of those around it.
+--   path VARCHAR: Names of the range and of those around it, with * for the numbers of steps, if
+--     there are several.
 --   process_id BIGINT: The process.
 --   device_id INTEGER: CUDA ordinal of the device in its process.
 --   memory_kind VARCHAR: Kind of memory, such as device or pinned.
@@ -22,18 +23,18 @@
 --   releases BIGINT [releases]: How many.
 --   released_bytes BIGINT [bytes]: Their sizes.
 --   most_bytes BIGINT [bytes]: The largest balance of the two.
-WITH paths AS MATERIALIZED (
-    -- Paths can be long, and are many times as many as there are different ones.
-    SELECT path, min(range_id) AS path_id FROM _alike_path GROUP BY path
-),
-placed AS MATERIALIZED (
-    SELECT range_id, path_id FROM _alike_path JOIN paths USING (path)
+WITH placed AS MATERIALIZED (
+    SELECT range_id, alike_range_id, kind_id
+    FROM _range_parent
+    -- Paths can be long, and are compared once.
+    JOIN (SELECT alike_range_id, min(alike_range_id) OVER (PARTITION BY kind) AS kind_id
+          FROM _alike_path) AS kinds USING (alike_range_id)
 ),
 operations AS (
-    SELECT path_id, around.around_id, done.process_id, done.device_id, done.memory_kind,
-           done.operation, done.bytes,
+    SELECT kind_id, alike_range_id, around.around_id, done.process_id, done.device_id,
+           done.memory_kind, done.operation, done.bytes,
            sum(CASE done.operation WHEN 'allocation' THEN done.bytes ELSE -done.bytes END) OVER (
-               PARTITION BY path_id, done.process_id, done.device_id, done.memory_kind
+               PARTITION BY kind_id, done.process_id, done.device_id, done.memory_kind
                ORDER BY done.timestamp_ns, done.operation
            ) AS balance
     FROM memory_operation AS done
@@ -41,7 +42,8 @@ operations AS (
     JOIN placed ON placed.range_id = around.around_id
 ),
 sums AS (
-    SELECT path_id, process_id, device_id, memory_kind, count(DISTINCT around_id) AS ranges,
+    SELECT min(alike_range_id) AS first_id, max(alike_range_id) AS last_id, process_id, device_id,
+           memory_kind, count(DISTINCT around_id) AS ranges,
            count(*) FILTER (WHERE operation = 'allocation') AS allocations,
            TRY_CAST(coalesce(sum(bytes) FILTER (WHERE operation = 'allocation'), 0) AS BIGINT)
                AS allocated_bytes,
@@ -50,9 +52,10 @@ sums AS (
                AS released_bytes,
            TRY_CAST(greatest(max(balance), 0) AS BIGINT) AS most_bytes
     FROM operations
-    GROUP BY path_id, process_id, device_id, memory_kind
+    GROUP BY kind_id, process_id, device_id, memory_kind
 )
-SELECT path, sums.* EXCLUDE (path_id)
+SELECT CASE WHEN first_id = last_id THEN path ELSE kind END AS path,
+       sums.* EXCLUDE (first_id, last_id)
 FROM sums
-JOIN paths USING (path_id)
+JOIN _alike_path AS alike ON alike.alike_range_id = first_id
 ORDER BY allocated_bytes DESC, path, process_id, device_id, memory_kind

@@ -13,7 +13,8 @@
 -- first: path, metric, mean, max, sum, unit, kernels, measured
 -- label: path = range(path)
 -- columns:
---   path VARCHAR: Names of the range and of those around it.
+--   path VARCHAR: Names of the range and of those around it, with * for the numbers of steps, if
+--     there are several.
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   metric VARCHAR: Name of the metric.
@@ -47,7 +48,9 @@ work AS (
     JOIN _range_around AS around ON around.range_id = own.range_id
     LEFT JOIN gpu ON gpu.process_id = own.process_id AND gpu.device_id = own.device_id
 )
-SELECT path, work.process_id, work.gpu, _pm_column.metric, any_value(_pm_column.unit) AS unit,
+SELECT CASE WHEN min(alike.alike_range_id) = max(alike.alike_range_id) THEN any_value(path)
+            ELSE kind END AS path,
+       work.process_id, work.gpu, _pm_column.metric, any_value(_pm_column.unit) AS unit,
        count(DISTINCT work.range_id) AS ranges, count(*) AS kernels,
        count(sampled[place]) AS measured,
        CASE WHEN any_value(aggregation) = 'sum' THEN sum(sampled[place]) END AS sum,
@@ -56,8 +59,9 @@ SELECT path, work.process_id, work.gpu, _pm_column.metric, any_value(_pm_column.
             ELSE sum(sampled[place] * covered_ns)
                  / sum(covered_ns) FILTER (WHERE sampled[place] IS NOT NULL) END AS mean
 FROM work
-JOIN _alike_path ON _alike_path.range_id = work.range_id
+JOIN _range_parent AS ranges ON ranges.range_id = work.range_id
+JOIN _alike_path AS alike ON alike.alike_range_id = ranges.alike_range_id
 JOIN _activity_sampled AS runs USING (process_id, correlation_id, start_ns, end_ns)
 CROSS JOIN _pm_column
-GROUP BY path, work.process_id, work.gpu, _pm_column.metric
+GROUP BY kind, work.process_id, work.gpu, _pm_column.metric
 ORDER BY path, work.process_id, work.gpu, _pm_column.metric

@@ -1,8 +1,7 @@
 -- GPU time of what CUDA graphs replayed, by the NVTX ranges that it was captured in.
 --
 -- computed: Activities of _graph_interval whose capture is known, by the innermost range of the
---   thread that captured or added the node, when it did so. Numbers that PyTorch writes behind the
---   names of operators are left out. Times are sums of durations.
+--   thread that captured or added the node, when it did so. Times are sums of durations.
 -- requires:
 --   graph_node: no capture of a CUDA graph was recorded (capture with --python-stacks).
 -- limits: In nvtx_projection the same work is that of the range in which the graph was launched.
@@ -12,7 +11,8 @@
 -- label: path = range(path)
 -- chart: bars(path, gpu_ns)
 -- columns:
---   path VARCHAR: Names of the range and of those around it; NULL for what no range was around.
+--   path VARCHAR: Names of the range and of those around it, with * for the numbers of steps, if
+--     there are several; NULL for what no range was around.
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   percent DOUBLE [%]: gpu_ns as a share of that of all rows of the GPU.
@@ -28,20 +28,21 @@ WITH nodes AS (
 ),
 placed AS (
     SELECT nodes.process_id, gpu, graph_node_id, activities, gpu_ns,
-           regexp_replace(
-               path, ', (seq = \d+|op_id = \d+|input_op_ids = \[[^\]]*\])', '', 'g'
-           ) AS path
+           alike.alike_range_id, path, kind
     FROM nodes
     ASOF LEFT JOIN _range_turn AS innermost
         ON innermost.process_id = nodes.process_id
         AND innermost.thread_id = nodes.thread_id
         AND innermost.at_ns <= nodes.made_ns
-    LEFT JOIN _range_path AS ranges ON ranges.range_id = innermost.range_id
+    LEFT JOIN _range_parent AS ranges ON ranges.range_id = innermost.range_id
+    LEFT JOIN _alike_path AS alike ON alike.alike_range_id = ranges.alike_range_id
 )
-SELECT path, process_id, gpu,
+SELECT CASE WHEN min(alike_range_id) = max(alike_range_id) THEN any_value(path)
+            ELSE kind END AS path,
+       process_id, gpu,
        100.0 * sum(gpu_ns) / nullif(sum(sum(gpu_ns)) OVER (PARTITION BY gpu), 0) AS percent,
        count(DISTINCT graph_node_id) AS nodes, TRY_CAST(sum(activities) AS BIGINT) AS activities,
        TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns
 FROM placed
-GROUP BY path, process_id, gpu
+GROUP BY kind, process_id, gpu
 ORDER BY sum(gpu_ns) DESC, path, process_id, gpu

@@ -21,7 +21,7 @@
 -- label: path = range(path)
 -- chart: bars(path, gpu_ns)
 -- alias: nvtx_gpu_proj_sum, nvtx_sum, nvtxsum
--- lookup: _range_time, _step_name
+-- lookup: _range_time
 -- columns:
 --   path VARCHAR: Names of the range and of those around it, with * for the numbers of steps, if
 --     there are several.
@@ -71,35 +71,20 @@ sums AS (
     -- Always so: DuckDB takes what is chosen for few, and keeps these in memory, not the paths.
     HAVING count(*) > 0
 ),
-named AS (
-    SELECT sums.*, path
-    FROM sums
-    JOIN _work_path ON _work_path.alike_range_id = sums.alike_range_id
-),
-parts AS (
-    SELECT process_id, path, unnest(string_split(path, ' / ')) AS part,
-           generate_subscripts(string_split(path, ' / '), 1) AS place
-    FROM (SELECT DISTINCT process_id, path FROM named)
-),
-kinds AS (
-    SELECT parts.process_id, path,
-           string_agg(coalesce(steps.kind, part), ' / ' ORDER BY place) AS kind
-    FROM parts
-    LEFT JOIN _step_name AS steps ON steps.process_id = parts.process_id AND steps.name = part
-    GROUP BY parts.process_id, path
-),
-kind_sums AS (
-    SELECT process_id, gpu, CASE WHEN min(path) = max(path) THEN min(path) ELSE kind END AS path,
+path_sums AS (
+    SELECT process_id, gpu,
+           CASE WHEN min(alike.alike_range_id) = max(alike.alike_range_id) THEN any_value(path)
+                ELSE kind END AS path,
            CASE WHEN bool_or(other_threads = 'not clear') THEN 'not clear'
                 ELSE max(other_threads) END AS other_threads,
            TRY_CAST(sum(COLUMNS('^(ranges|activities|.+_ns)$')) AS BIGINT)
-    FROM named
-    JOIN kinds USING (process_id, path)
+    FROM sums
+    JOIN _alike_path AS alike ON alike.alike_range_id = sums.alike_range_id
     GROUP BY process_id, gpu, kind
 )
 SELECT path, process_id, gpu, ranges, other_threads,
        CASE WHEN other_threads != 'not clear'
             THEN COLUMNS('^(activities|(exclusive_)?gpu_ns|span_ns|idle_ns)$') END, host_ns,
        CASE WHEN other_threads != 'not clear' THEN gpu_ns / ranges END AS mean_gpu_ns
-FROM kind_sums AS sums
+FROM path_sums AS sums
 ORDER BY sums.gpu_ns DESC, path, process_id, gpu

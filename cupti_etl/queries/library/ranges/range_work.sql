@@ -6,13 +6,15 @@
 -- requires: marker, gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
 -- limits: As of range_gpu.
+-- shared: _step_name
 -- front: What does each range of my code run on the GPU?
 -- first: path, kernels, sum_ns, mean_ns, max_ns, copies, copied_bytes, ranges
 -- label: path = range(path)
 -- chart: bars(path, sum_ns)
 -- lookup: _range_time
 -- columns:
---   path VARCHAR: Names of the range and of those around it.
+--   path VARCHAR: Names of the range and of those around it, with * for the numbers of steps, if
+--     there are several.
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu; below zero where no device record is known.
 --   ranges BIGINT [ranges]: Ranges that asked for work.
@@ -23,7 +25,9 @@
 --   copies BIGINT [copies]: Finished copies.
 --   copied_bytes BIGINT [bytes]: Their bytes.
 --   sets BIGINT [sets]: Finished memsets.
-SELECT path, span.process_id, gpu, count(DISTINCT around.around_id) AS ranges,
+SELECT CASE WHEN min(alike.alike_range_id) = max(alike.alike_range_id) THEN any_value(path)
+            ELSE kind END AS path,
+       span.process_id, gpu, count(DISTINCT around.around_id) AS ranges,
        TRY_CAST(sum(kernels) AS BIGINT) AS kernels,
        TRY_CAST(sum(kernel_ns) AS BIGINT) AS sum_ns,
        max(kernel_max_ns) AS max_ns, sum(kernel_ns) / nullif(sum(kernels), 0)::DOUBLE AS mean_ns,
@@ -33,8 +37,9 @@ SELECT path, span.process_id, gpu, count(DISTINCT around.around_id) AS ranges,
 FROM _range_own AS own
 JOIN _range_around AS around ON around.range_id = own.range_id
 JOIN _range_time AS span ON span.range_id = own.range_id
-JOIN _alike_path AS alike ON alike.range_id = around.around_id
-GROUP BY path, span.process_id, gpu
+JOIN _range_parent AS ranges ON ranges.range_id = around.around_id
+JOIN _alike_path AS alike ON alike.alike_range_id = ranges.alike_range_id
+GROUP BY kind, span.process_id, gpu
 ORDER BY sum_ns DESC NULLS LAST, path, span.process_id, gpu;
 
 -- merge

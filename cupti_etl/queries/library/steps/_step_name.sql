@@ -1,11 +1,13 @@
 -- Names of steps, and what those are called together that differ by their numbers.
 --
--- computed: From the names of step.
+-- computed: From the names of step, of all processes.
 -- scope: whole
 -- columns:
---   process_id BIGINT: The process.
 --   name VARCHAR: Name of a step.
 --   kind VARCHAR: The same with * for its numbers.
-SELECT DISTINCT process_id, name, regexp_replace(name, '[0-9]+', '*', 'g') AS kind
+SELECT DISTINCT name, regexp_replace(name, '[0-9]+', '*', 'g') AS kind
 FROM step
-WHERE name IS NOT NULL
+WHERE name IS NOT NULL;
+
+-- merge
+SELECT DISTINCT name, kind FROM partial
