@@ -49,8 +49,9 @@ def _table_of(kind: int) -> str | None:
     return KINDS[table].table if table >= 0 else None
 
 
-def _null_times(process: Process, info: ProcessInfo) -> Iterator[Loss]:
-    """Rows that are stored without a time, because CUPTI gave none, or none of our clock."""
+def _wrong_times(process: Process, info: ProcessInfo) -> Iterator[Loss]:
+    """Rows that are stored without a time, as CUPTI gave none, or none of our clock, or with an end
+    of ours."""
     for table, kind in enumerate(KINDS):
         if other := process.other_clock(table):
             detail = (
@@ -58,6 +59,12 @@ def _null_times(process: Process, info: ProcessInfo) -> Iterator[Loss]:
                 "its times, which are years before the process began, are NULL"
             )
             yield _lacking(info.process_id, "other_clock", kind.table, other, detail)
+        if early := process.early_ends(table):
+            detail = (
+                "these rows were to end before they began, as where the clock is set back:"
+                " they end at their start"
+            )
+            yield _lacking(info.process_id, "other_clock", kind.table, early, detail)
         names = [column.name for column in kind.as_table().columns]
         if "start_ns" not in names or "end_ns" not in names:
             continue
@@ -236,7 +243,7 @@ def losses(process: Process, end_ns: int | None, is_abandoned: bool = False) -> 
     for kind, records in process.unknown().items():
         detail = f"activity kind {kind} has no table"
         found.append(Loss(me, "unknown_kind", None, records, detail=detail))
-    found += _null_times(process, info)
+    found += _wrong_times(process, info)
     if end_ns is not None:
         found += _open_ranges(process, info)
     unreadable = info.unreadable_bytes + decoded.unreadable_bytes

@@ -262,6 +262,10 @@ class Process:
         """Rows of a table with a time of another clock than ours, which is NULL."""
         return int(self._lib.etl_process_other_clock(self._handle, table))
 
+    def early_ends(self, table: int) -> int:
+        """Rows of a table that were to end before they began, and end at their start."""
+        return int(self._lib.etl_process_early_ends(self._handle, table))
+
     def windows(self) -> list[Window]:
         """The stretches of time in which it recorded; the last one may still be open."""
         return self._windows.so_far(self.info().start_ns)

@@ -138,6 +138,11 @@ uint64_t etl_process_other_clock(const struct etl_process *process, int table)
 	return table >= 0 && table < ETL_N_KINDS ? process->other_clock_rows[table] : 0;
 }
 
+uint64_t etl_process_early_ends(const struct etl_process *process, int table)
+{
+	return table >= 0 && table < ETL_N_KINDS ? process->early_ends[table] : 0;
+}
+
 uint64_t etl_process_ring_full(const struct etl_process *process, int kind)
 {
 	return kind >= 0 && kind < ETL_MAX_KIND ?

@@ -40,6 +40,19 @@ static unsigned block_room(const struct etl_process *process, int table)
 	return BLOCK - (unsigned)process->decoder->builders[table].rows % BLOCK;
 }
 
+/* Ends that lie before their start, as where the clock is set back, become the start: how many. */
+static unsigned mend_ends(int64_t *ends, const int64_t *starts, uint64_t known)
+{
+	uint64_t early = 0;
+
+	for (unsigned i = 0; i < BLOCK; i++)
+		early |= (uint64_t)(ends[i] < starts[i]) << i;
+	early &= known;
+	for (uint64_t rest = early; rest; rest &= rest - 1)
+		ends[__builtin_ctzll(rest)] = starts[__builtin_ctzll(rest)];
+	return count_bits(early);
+}
+
 /* Gathers the records of a table that wait; `next` is the record behind the last one. */
 static int decode_block(struct etl_process *process, int table, const uint8_t *next)
 {
@@ -49,8 +62,9 @@ static int decode_block(struct etl_process *process, int table, const uint8_t *n
 	uint32_t *at = process->waiting[table];
 	unsigned n = process->n_waiting[table];
 	const uint64_t all = n < BLOCK ? (UINT64_C(1) << n) - 1 : ~UINT64_C(0);
-	_Alignas(64) int64_t values[BLOCK];
-	uint64_t other_clock = 0;
+	/* The column in hand and the one before it. */
+	_Alignas(64) int64_t both[2][BLOCK];
+	uint64_t other_clock = 0, valid = 0;
 
 	process->n_waiting[table] = 0;
 	if (n == 0)
@@ -67,7 +81,8 @@ static int decode_block(struct etl_process *process, int table, const uint8_t *n
 				    process->slot, at,	  n,		    step->offset,
 				    step->only_at, step->is_kernel_name };
 		/* Where a column has no meaning, no value is missing. */
-		uint64_t here = step->is_absent ? 0 : all, valid;
+		uint64_t here = step->is_absent ? 0 : all, before = valid;
+		int64_t *values = both[c % 2];
 
 		prefetch(process, next);
 		if (step->is_text && dictionary_begin(dictionary, process->serial) < 0)
@@ -78,6 +93,8 @@ static int decode_block(struct etl_process *process, int table, const uint8_t *n
 		valid = step->gather(&g, values) & here;
 		other_clock |= process->other_clock & here;
 		process->nulls[table][c] += count_bits(here & ~valid & ~process->other_clock);
+		if (step->is_end)
+			process->early_ends[table] += mend_ends(values, both[!(c % 2)], valid & before);
 		column_append(out, step->each, builder->rows, values, valid, n);
 	}
 	builder->rows += n;

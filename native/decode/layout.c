@@ -26,6 +26,12 @@ static bool is_kernel_name(const struct etl_kind *kind, const struct etl_column 
 	return strcmp(kind->table, "kernel") == 0 && strcmp(column->name, "name") == 0;
 }
 
+static bool is_end(const struct etl_kind *kind, uint32_t c)
+{
+	return c > 0 && strcmp(kind->columns[c].name, "end_ns") == 0 &&
+	       strcmp(kind->columns[c - 1].name, "start_ns") == 0;
+}
+
 static void refresh_steps(struct etl_process *process, int table, const uint32_t *strides)
 {
 	const struct etl_kind *kind = &etl_kinds[table];
@@ -60,6 +66,7 @@ static void refresh_steps(struct etl_process *process, int table, const uint32_t
 			.is_absent = width == 0 && column->type != ETL_PROCESS,
 			.is_text = column_is_text(column),
 			.is_kernel_name = is_kernel_name(kind, column),
+			.is_end = is_end(kind, c),
 		};
 	}
 }

@@ -25,6 +25,7 @@ struct step {
 	bool is_absent; /* these records do not have it */
 	bool is_text;
 	bool is_kernel_name;
+	bool is_end; /* of what begins at the column before it */
 };
 
 /* What is done with a record of an activity kind. */
@@ -72,6 +73,7 @@ struct etl_process {
 	int64_t earliest_ns;
 	uint64_t other_clock_rows[ETL_N_KINDS];
 	uint64_t other_clock;
+	uint64_t early_ends[ETL_N_KINDS]; /* rows that were to end before they began */
 	/* The slot in hand: how far it was fetched, how far it may be. */
 	const uint8_t *slot, *fetched, *fetch_end;
 	/* Its records, by table, waiting for a full block. */

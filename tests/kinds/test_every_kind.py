@@ -178,6 +178,9 @@ def test_every_column(kind: Kind, release: str) -> None:
             wanted = expected(column, layout, record, version)
             if column.name.startswith("mig_") and wanted:
                 wanted = wanted.replace("GPU", "MIG")
+            # What ends before its start ends there.
+            if column.name == "end_ns" and None not in (wanted, row["start_ns"]):
+                wanted = max(wanted, row["start_ns"])
             assert same(row[column.name], wanted), (column.name, row[column.name], wanted)
             filled += wanted is not None
     assert filled > 0

@@ -209,6 +209,8 @@ int etl_process_take_names(struct etl_process *process, struct ArrowArray *out);
 uint64_t etl_process_nulls(const struct etl_process *process, int table, int column);
 /* Rows with a time that was not taken from CLOCK_REALTIME, and is NULL. */
 uint64_t etl_process_other_clock(const struct etl_process *process, int table);
+/* Rows that were to end before they began, and end at their start. */
+uint64_t etl_process_early_ends(const struct etl_process *process, int table);
 /* Records, by activity kind: lost for want of a slot, and of kinds without a table. */
 uint64_t etl_process_ring_full(const struct etl_process *process, int kind);
 uint64_t etl_process_unknown(const struct etl_process *process, int kind);
