@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.engines.by_engine import ByEngine
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.choose import Scope, choose, has_steady_steps
+from cupti_etl.queries.choose import Scope, choose, has_steady_steps, numbers
 from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.derived import Indexed
@@ -205,9 +205,9 @@ class Trace:
         from_: str | int | None = None,
         to: str | int | None = None,
         steps: str | int | None = None,
-        gpu: int | Sequence[int] = (),
-        rank: int | Sequence[int] = (),
-        process: int | Sequence[int] = (),
+        gpu: int | str | Sequence[int] = (),
+        rank: int | str | Sequence[int] = (),
+        process: int | str | Sequence[int] = (),
         range: str = "",
     ) -> Trace:
         """A part of the trace, which is asked like the whole; close it, too.
@@ -221,17 +221,17 @@ class Trace:
             to: when it is over, alike.
             steps: numbers of steps: ``5``, ``"5-8"``, ``"5-"`` or ``"-8"``; ``"steady"``, those
                 after the warm-up; ``"complete"``, these without the last; or ``"all"``.
-            gpu: numbers of GPUs, as in the query ``gpu``.
-            rank: ranks.
-            process: pids, or process_ids.
+            gpu: numbers of GPUs, as in the query ``gpu``: ``0``, ``(0, 2)``, ``"0,2"``, ``"all"``.
+            rank: ranks, alike.
+            process: pids, or process_ids, alike.
             range: the name of an NVTX range: the times in which a process was in it.
 
         Raises:
             UsageError: there is no such GPU, rank, process, step or range, a time is none, or the
                 trace is a part already.
         """
-        asked = Scope(from_, to, steps, _numbers(gpu), _numbers(rank), _numbers(process), range)
-        return self.part(asked)
+        who = numbers("gpu", gpu), numbers("rank", rank), numbers("process", process)
+        return self.part(Scope(from_, to, steps, *who, range))
 
     def part(self, scope: Scope) -> Trace:
         """The same, of a scope as an object."""
@@ -394,7 +394,3 @@ def _operators() -> dict[str, Operator]:
     from cupti_etl.queries import operators
 
     return {**attribution.OPERATORS, **operators.OPERATORS, **sass.operators()}
-
-
-def _numbers(given: int | Sequence[int]) -> tuple[int, ...]:
-    return (given,) if isinstance(given, int) else tuple(given)

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from operator import index
 from typing import Any
 
 from cupti_etl.errors import UsageError
@@ -81,17 +82,19 @@ def parse(words: Mapping[str, str]) -> Scope:
     return Scope(**given)
 
 
-def numbers(name: str, text: str) -> tuple[int, ...]:
-    """The numbers of a text such as ``0,2``; none of an empty one.
+def numbers(name: str, given: int | str | Iterable[int]) -> tuple[int, ...]:
+    """The numbers, as they are or of a text such as ``0,2``; none, which is to say all, of ``all``.
 
     Raises:
         UsageError: it is something else.
     """
     try:
-        return tuple(int(word) for word in text.split(",")) if text else ()
-    except ValueError:
+        if isinstance(given, str):
+            return () if given in ("", "all") else tuple(map(int, given.split(",")))
+        return tuple(map(index, given if isinstance(given, Iterable) else [given]))
+    except (TypeError, ValueError):
         raise UsageError(
-            f"{name}: {text!r} is not a number, or numbers with commas between",
+            f"{name}: {given!r} is not a number, numbers with commas between, or all",
             f"for instance {name} 0 or {name} 0,2",
         ) from None
 

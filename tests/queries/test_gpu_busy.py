@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.trace import ONE_THREAD, assert_rows, write_tables
 
 import cupti_etl
+from cupti_etl.errors import UsageError
 
 DEVICES = """
     process_id device_id device_uuid name
@@ -215,3 +216,21 @@ def test_the_union_is_that_of_brute_force(work: list[tuple[str, int, int]]) -> N
         assert row["end_ns"] == max(end for _, end in intervals)
         found = (row["busy_ns"], row["gaps"], row["longest_gap_ns"] or 0)
         assert found == brute_force(intervals)
+
+
+def test_gpus_are_said_as_an_option_says_them_too(trace) -> None:
+    kernel = "process_id device_id start_ns end_ns\n1 0 10 20\n1 1 30 40\n2 0 50 60"
+    whole = trace(device=DEVICES, process=PROCESSES, kernel=kernel)
+    for said, gpus in (
+        ("all", [0, 1]),
+        ("", [0, 1]),
+        (0, [0]),
+        ("1", [1]),
+        ([0], [0]),
+        ("0,1", [0, 1]),
+    ):
+        with whole.scope(gpu=said, rank="all", process="all", from_="0s") as part:
+            assert [row["gpu"] for row in part.sql("FROM gpu_busy ORDER BY gpu")] == gpus
+    for said in ("0,x", "al", 0.5, [None]):
+        with pytest.raises(UsageError, match="not a number, numbers with commas between, or all"):
+            whole.scope(gpu=said)
