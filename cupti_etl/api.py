@@ -11,7 +11,7 @@ import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from cupti_etl.queries.choose import Scope, choose, has_steady_steps, numbers
 from cupti_etl.queries.completion import Queries
 from cupti_etl.queries.connection import Connection
 from cupti_etl.queries.derived import Indexed
+from cupti_etl.queries.empty import reasons, why_nothing
 from cupti_etl.queries.lent_parts import LentParts
 from cupti_etl.queries.materialize import Operator
 from cupti_etl.queries.opening import check_version, in_order, threads_of
@@ -169,7 +170,7 @@ class Trace:
             UsageError: DuckDB refuses the statement; the message is DuckDB's.
             TraceError: a part is damaged, or has vanished.
         """
-        return Result(self._connection, query, params)
+        return Result(self._connection, query, params, why=partial(why_nothing, self, query))
 
     def query(self, name: QueryName | str, **params: Any) -> Result:
         """Run a query of the library, with values for its parameters.
@@ -183,7 +184,7 @@ class Trace:
         text = call(query, params)
         if params:
             check_values(self._connection.cursor(), query, params)
-        return Result(self._connection, text, params, query)
+        return Result(self._connection, text, params, query, partial(reasons, self, query, params))
 
     def engine(self, name: str) -> ByEngine:
         """The same trace, its queries computed by "duckdb", "processes", "ray" or "spark"."""

@@ -15,9 +15,10 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.at_once import at_once
-from cupti_etl.analysis.notes import options_of, why_empty
+from cupti_etl.analysis.notes import options_of
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.empty import why_empty
 from cupti_etl.queries.header import Query, Saving
 from cupti_etl.render.labels import cut, cut_label, path_name
 from cupti_etl.render.table import kernel_labels

@@ -1,20 +1,15 @@
-"""Why an answer is empty, and what is missing from one that is not.
-
-A query rather gives no row than a number that its inputs do not support; its ``requires`` say
-which inputs, and what to tell who asks.
-"""
+"""What belongs beside an answer: why it is empty, and what is missing from one that is not."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.engines.engine import DUCKDB
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.fields import USUAL
-from cupti_etl.queries.header import Query, reads
+from cupti_etl.queries.empty import hidden, why_empty
+from cupti_etl.queries.header import Query
 from cupti_etl.render.table import Passed
 from cupti_etl.render.values import duration
 
@@ -37,14 +32,6 @@ _MEMORY = "memory"
 OF_FINDINGS = frozenset({_KERNELS, _MEMORY})
 _MUCH_PCT = 5
 _ERRORS = 3
-# Why there is no row where neither an input nor the query says it.
-NOTHING = "nothing of the kind was found."
-# What the names of parameters begin with below which a row is left out.
-_THRESHOLD = "min_"
-# Behind which a statement names what it reads.
-_KEYWORD = re.compile(r"\b(from|join)\b", re.IGNORECASE)
-# How to capture what is missing, with no word for who imports.
-_OF_CAPTURES = re.compile(r" \(capture (?:(?!import|torch\.profiler)[^()])*\)")
 
 
 class Watched(Passed):
@@ -64,66 +51,6 @@ class Watched(Passed):
         for batch in rows:
             self.is_empty = self.is_empty and not batch.num_rows
             yield batch
-
-
-def why_empty(trace: Trace, query: Query, known: dict[str, bool] | None = None) -> str:
-    """The reason why the query has no row in this trace; "" if its inputs are there.
-
-    Args:
-        trace: that is asked.
-        query: by which query.
-        known: which inputs have rows, as far as was looked up; gets what is looked up now.
-    """
-    return _missing(trace, query.requires, {} if known is None else known)
-
-
-def why_nothing(trace: Trace, statement: str) -> Iterator[str]:
-    """Why tables and queries that a statement reads have no rows in this trace."""
-    known: dict[str, bool] = {}
-    for name in reads(_KEYWORD.sub(lambda word: word[0].upper(), statement)):
-        of_table = ((name, USUAL[name]),) if name in USUAL else ()
-        requires = library()[name].requires if name in library() else of_table
-        if why := _missing(trace, requires, known):
-            yield f"{name}: {why}"
-
-
-def _missing(trace: Trace, requires: Sequence[tuple[str, str]], known: dict[str, bool]) -> str:
-    for name, reason in requires:
-        if name not in known:
-            known[name] = trace.has_rows(name)
-        if not known[name]:
-            if trace.whole.has_rows(name):
-                # What to do about it is meant for the whole trace.
-                brief = reason.split(" (")[0].removesuffix(".")
-                return f"in this part of the trace ({trace.says}), {brief}."
-            brief = _OF_CAPTURES.sub("", reason)
-            return brief if brief != reason and trace.whole.is_imported else reason
-    return ""
-
-
-def hidden(trace: Trace, query: Query, given: Mapping[str, Any]) -> str:
-    """Which threshold among the query's parameters hid all of its rows, or what it says else.
-
-    Args:
-        trace: that was asked.
-        query: that had no row.
-        given: values of its parameters.
-    """
-    if trace.query(query.name, **given).count():
-        return "it has rows, but --where or --limit leaves none of them."
-    for field in query.parameters:
-        lifted = {**given, field.name: 0}
-        is_threshold = field.name.startswith(_THRESHOLD) and field.default is not None
-        if is_threshold and trace.query(query.name, **lifted).count():
-            value = given.get(field.name, field.default)
-            unit = "" if field.unit == "1" else f" {field.unit}"
-            return (
-                f"every row is hidden by {field.name}, which is {value}{unit};"
-                f" --param {field.name}=0 shows them."
-            )
-    if query.none and trace.says and trace.whole is not trace:
-        return f"in this part of the trace ({trace.says}), {query.none}"
-    return query.none or NOTHING
 
 
 def options_of(trace: Trace, *, is_steady: bool) -> str:
@@ -178,7 +105,12 @@ def notes(
         engine: which computed it; it is asked, too, where all of the trace would have to be read.
     """
     if is_empty:
-        yield f"{query.name}: {why_empty(trace, query) or hidden(trace, query, given)}"
+        reason = "it has rows, but --where or --limit leaves none of them."
+        if missing := why_empty(trace, query):
+            reason = missing
+        elif not trace.query(query.name, **given).count():
+            reason = hidden(trace, query, given, "--param ")
+        yield f"{query.name}: {reason}"
     if not is_empty and query.topic == "metrics":
         yield from _alignment(trace)
     if not is_empty and query.topic == "steps":

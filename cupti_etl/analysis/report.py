@@ -12,7 +12,6 @@ from cupti_etl.analysis.at_once import at_once
 from cupti_etl.analysis.document import Document
 from cupti_etl.analysis.findings import Finding, about, find
 from cupti_etl.analysis.notes import (
-    NOTHING,
     OF_FINDINGS,
     failed_calls,
     guessed,
@@ -20,11 +19,11 @@ from cupti_etl.analysis.notes import (
     losses,
     options_of,
     outside,
-    why_empty,
 )
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope
+from cupti_etl.queries.empty import NOTHING, why_empty
 from cupti_etl.queries.header import Query
 from cupti_etl.render.narrow import Narrowing, narrow
 from cupti_etl.render.table import Passed, Rows, Table, View, table

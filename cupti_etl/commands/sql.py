@@ -47,7 +47,8 @@ def command(
     Your SQL can read and write any file that you can, as in DuckDB itself. All other commands
     only use the files of the trace and those that you name.
     """
-    from cupti_etl.analysis.notes import Watched, why_nothing
+    from cupti_etl.analysis.notes import Watched
+    from cupti_etl.queries.empty import why_nothing
     from cupti_etl.render.shell import Shell
 
     def show(result: Result, statement: str) -> None:

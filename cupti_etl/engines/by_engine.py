@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.engines.engine import DUCKDB
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.empty import reasons
 from cupti_etl.queries.result import Result
 
 if TYPE_CHECKING:
@@ -41,4 +43,5 @@ class ByEngine:
 
         query = library()[name]
         done = ask(self._trace, query, params, self._engine)
-        return Result.of_rows(self._connection, done.rows, query, done.notes)
+        why = partial(reasons, self._trace, query, params)
+        return Result.of_rows(self._connection, done.rows, query, done.notes, why)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from cupti_etl.queries.empty import Asked
 from cupti_etl.queries.scope import Choice, Gpu
 from cupti_etl.queries.tables import owners
 from cupti_etl.schema.arrow import TABLES
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class Opened(Protocol):
+class Opened(Asked, Protocol):
     """An opened trace: ``cupti_etl.api.Trace``."""
 
     @property
@@ -39,8 +40,6 @@ class Opened(Protocol):
     def paths(self) -> tuple[Path, ...]: ...  # noqa: D102
 
     def sql(self, query: str, **params: Any) -> Any: ...  # noqa: D102
-
-    def query(self, name: str, **params: Any) -> Any: ...  # noqa: D102
 
     def __enter__(self) -> Opened: ...
 

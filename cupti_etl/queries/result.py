@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -40,11 +40,13 @@ class Result:
         query: str,
         params: Mapping[str, Any],
         header: Query | None = None,
+        why: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._connection = connection
         self._sql = query
         self._params = dict(params)
         self._header = header
+        self._why = why
         self._table: pa.Table | None = None
         self._bound: tuple[duckdb.DuckDBPyConnection, Any] | None = None
         self._notes: tuple[str, ...] = ()
@@ -52,12 +54,17 @@ class Result:
 
     @classmethod
     def of_rows(
-        cls, connection: Connection, rows: pa.Table, header: Query, notes: tuple[str, ...]
+        cls,
+        connection: Connection,
+        rows: pa.Table,
+        header: Query,
+        notes: tuple[str, ...],
+        why: Callable[[], Iterable[str]] = tuple,
     ) -> Result:
         """An answer that was computed elsewhere, and what belongs beside it."""
         result = cls.__new__(cls)
         result._connection, result._header, result._notes = connection, header, notes
-        result._table, result._columns = rows, tuple(rows.column_names)
+        result._table, result._columns, result._why = rows, tuple(rows.column_names), why
         return result
 
     @property
@@ -75,9 +82,7 @@ class Result:
         """What the columns are: units, labels, and which people want first."""
         from cupti_etl.render.columns import shape
 
-        found = shape(self.columns, self._header)
-        # What a part lacks may be in the trace.
-        return found if self._connection.views.is_whole else replace(found, requires=())
+        return replace(shape(self.columns, self._header), why=self._why)
 
     def ask(self, sql: str) -> Result:
         """More of the same trace."""

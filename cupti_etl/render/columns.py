@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
@@ -73,7 +73,7 @@ class Shape:
         first: the columns that answer the question; empty where nobody has said.
         is_known: whether a header says all that; else columns stay where they were asked for.
         chart: how it looks as a picture.
-        requires: what must have rows, or there are none, and what to say where it has none.
+        why: gives what to say where there is no row.
     """
 
     columns: tuple[Column, ...]
@@ -81,7 +81,7 @@ class Shape:
     first: tuple[str, ...] = ()
     is_known: bool = False
     chart: Chart | None = None
-    requires: tuple[tuple[str, str], ...] = ()
+    why: Callable[[], Iterable[str]] = tuple
 
     @property
     def subject(self) -> str:
@@ -131,7 +131,7 @@ def shape(names: Sequence[str], query: Query | None) -> Shape:
         columns = tuple(
             Column(field.name, _unit(field.name, field.unit)) for field in query.columns
         )
-        return Shape(columns, query.label, query.first, True, query.chart, query.requires)
+        return Shape(columns, query.label, query.first, True, query.chart)
     columns = tuple(Column(name, unit_of(name)) for name in names)
     # What is selected from a query is labelled as its rows are, and to look for it takes time.
     queries = library() if len(set(names)) > 1 else ()

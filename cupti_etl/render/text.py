@@ -43,13 +43,10 @@ def show(rows: Rows, view: View, *, quietly: bool = False) -> None:
 
 
 def without_rows(rows: Rows, shown: Table) -> list[str]:
-    """That there are no rows, and what they would need; nothing where there are some."""
+    """That there are no rows, and why; nothing where there are some."""
     if any(column.cells for column in shown.columns):
         return []
-    for name, reason in rows.shape.requires:
-        if not list(rows.ask(f'SELECT 1 FROM "{name}" LIMIT 1')):
-            return [f"no rows: {reason}"]
-    return ["no rows"]
+    return [f"no rows: {reason}" for reason in rows.shape.why()] or ["no rows"]
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from click.testing import CliRunner
 from support.trace import ONE_THREAD, MakeTrace, write_trace
 
 import cupti_etl
-from cupti_etl.analysis.notes import losses, notes, why_empty
+from cupti_etl.analysis.notes import losses, notes
 from cupti_etl.api import Trace
 from cupti_etl.cli import cli
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.empty import why_empty
 from cupti_etl.queries.header import Query
 from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema.arrow import TABLES
@@ -251,8 +252,7 @@ def test_an_empty_trace_has_no_answer_but_what_it_is(
     lacking: Callable[[str], Trace], query: Query
 ) -> None:
     empty = lacking("all")
-    rows = [row for row in empty.query(query.name) if query.topic != "capture"]
-    assert rows == []
+    assert [row for row in empty.query(query.name) if query.topic != "capture"] == []
     assert query.topic == "capture" or not query.front or why_empty(empty, query)
 
 

@@ -15,9 +15,9 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 import cupti_etl
-from cupti_etl.analysis.notes import why_empty
 from cupti_etl.imports.run import import_traces
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.empty import why_empty
 
 TRACES = sorted((Path(__file__).parents[1] / "data").glob("kineto_*.json.gz"))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from support.trace import MakeTrace
 
-from cupti_etl.analysis.notes import why_empty
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.empty import why_empty
 
 # As an H100, an A100 and a V100 call them. Of products an H100 counted no instruction in the pipe
 # of its tensor cores for those that say simt or ffma, and some for all that say tensor, nvjet or

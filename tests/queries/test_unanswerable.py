@@ -12,10 +12,10 @@ from support.slow import few
 from support.trace import MakeTrace, add_part, assert_rows, write_trace
 
 import cupti_etl
-from cupti_etl.analysis.notes import why_empty
 from cupti_etl.api import Trace
 from cupti_etl.cli import cli
 from cupti_etl.queries.catalog import library
+from cupti_etl.queries.empty import why_empty
 
 KERNELS = "process_id correlation_id start_ns end_ns name\n 1 1 10 30 a\n 1 2 40 50 a"
 CALLS = (

@@ -169,9 +169,16 @@ def test_an_answer_without_rows_says_why(
     opened.query("stall_advice").show()
     assert capsys.readouterr().out.splitlines()[-1] == why
     assert "no rows</small>" in opened.sql("SELECT 1 WHERE false")._repr_html_()
-    with opened.scope(from_="1s") as part:  # what it lacks may be in the rest
+    with opened.scope(from_="1s") as part:  # what it lacks is in the rest
         page = part.query("kernel_summary")._repr_html_()
-        assert "no rows</small>" in page
+        assert "no rows: in this part of the trace (from 1s), no kernels were recorded.</" in page
+    hidden = (
+        "no rows: every row is hidden by min_calls, which is 9 executions; min_calls=0 shows them."
+    )
+    opened.query("kernel_worst", named="k", min_calls=9).show()
+    assert capsys.readouterr().out.splitlines()[-1] == hidden
+    opened.sql("FROM memcpy").show()
+    assert capsys.readouterr().out.splitlines()[-1] == "no rows: memcpy: no copies were recorded."
     assert "no rows" not in opened.query("kernel_summary")._repr_html_()
     ((_, (shown,)),) = run_cells(opened, "trace.query('stall_advice').show()")
     assert why in shown["text/html"]
