@@ -18,6 +18,8 @@ _BROKEN_PAGE = re.compile(
     "TProtocolException|TType|don't know what type|Parquet file is likely corrupted|Out of buffer"
     "|Corrupted file|bitpacked data exceeds"
 )
+# Where spill.py has DuckDB put what finds no room in memory.
+_FULL_DISK = re.compile("failed to offload|/duckdb_temp.*No space left on device")
 
 
 def is_about(error: BaseException, folders: Sequence[Path]) -> bool:
@@ -56,6 +58,12 @@ def translate(error: BaseException, folders: Sequence[Path]) -> EtlError:
         return TraceError(
             f"parts of the trace vanished while they were read: {text.splitlines()[0]}",
             "a capture may just have tidied them up: run it again",
+        )
+    if _FULL_DISK.search(text):
+        return MemoryLimitError(
+            text.splitlines()[0],
+            "set TMPDIR to a folder with more room, for what finds none in memory; or SET"
+            " memory_limit",
         )
     # Out of a stream, the class of the error does not come along.
     if isinstance(error, duckdb.OutOfMemoryException) or text.startswith("Out of Memory"):

@@ -7,10 +7,13 @@ import sys
 import tempfile
 from pathlib import Path
 
+import duckdb
 import pytest
 from support.trace import write_trace
 
 import cupti_etl
+from cupti_etl.errors import MemoryLimitError
+from cupti_etl.queries.failure import translate
 
 KERNEL = "start_ns end_ns name\n 0 10 a"
 SETTINGS = {"memory_limit": "60MB", "threads": "1"}
@@ -58,6 +61,17 @@ def test_nothing_of_it_stays_when_a_command_ends(tmp_path: Path, *, sorts: bool)
     )
     assert ("4000000" in done.stdout.replace(",", "")) == sorts
     assert not [*temporary.iterdir()]
+
+
+def test_who_finds_no_room_on_disk_is_told_where_it_is_looked_for(tmp_path: Path) -> None:
+    with cupti_etl.open(write_trace(tmp_path / "run", kernel=KERNEL), settings=SETTINGS) as opened:
+        opened.sql("SET GLOBAL max_temp_directory_size='1MB'")
+        with pytest.raises(MemoryLimitError) as error:
+            opened.sql(f"SELECT max(place) AS n FROM ({SORTED})").arrow()
+    assert error.value.hint.startswith("set TMPDIR to a folder with more room")
+    # As it is said by a file system that holds less than it says.
+    full = 'IO Error: Could not write file "/t/duckdb_temp_4_0.tmp": No space left on device'
+    assert translate(duckdb.IOException(full), []).hint == error.value.hint
 
 
 def test_a_trace_opens_where_the_system_has_no_such_place(
