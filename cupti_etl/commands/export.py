@@ -16,8 +16,9 @@ from cupti_etl.errors import MemoryLimitError, UsageError
 from cupti_etl.progress import say
 from cupti_etl.render.help import Command
 from cupti_etl.render.local_path import WRITTEN, LocalPath
+from cupti_etl.render.values import size
 from cupti_etl.storage.place import spilling
-from cupti_etl.units import size_bytes
+from cupti_etl.units import counted, size_bytes
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
@@ -110,6 +111,9 @@ def command(
                 _export(trace, file, form, tables, overwrite=overwrite)
         except MemoryLimitError as error:
             raise MemoryLimitError(error.message, "give a larger --memory-limit") from error
+    if file is not None and (parts := [each for each in (file, *file.glob("*")) if each.is_file()]):
+        several = counted(len(parts), "file") + " of " if file.is_dir() else ""
+        say(f"cupti-etl: {form} in {file}, {several}{size(sum(p.stat().st_size for p in parts))}")
 
 
 def _export(trace: Trace, out: Path | None, form: str, tables: str, *, overwrite: bool) -> None:

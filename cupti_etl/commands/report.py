@@ -50,6 +50,7 @@ def command(
         line.clear()
     if path is not None:
         report.save(path)
+        say(f"cupti-etl: report in {path}")
     else:
         text = terminal(report) if sys.stdout.isatty() else str(report)
         with open_output(None) as out:

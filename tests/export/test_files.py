@@ -12,6 +12,7 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 from support.command import etl_bytes
+from support.exported import is_told
 from support.trace import add_part, as_table, write_part, write_trace
 
 from cupti_etl.schema.arrow import TABLES, arrow_schema
@@ -28,7 +29,11 @@ def run(tmp_path: Path) -> Path:
 
 def succeed(*arguments: object, stdin: str = "") -> bytes:
     done = etl_bytes(*arguments, stdin=stdin)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == 0
+    if arguments[0] == "export" and isinstance(arguments[-1], Path):
+        assert is_told(done.stderr.decode(), str(arguments[3]), arguments[-1])
+    else:
+        assert done.stderr == b""
     return done.stdout
 
 

@@ -182,7 +182,8 @@ def test_a_page_says_what_a_row_is_about_first_and_in_words(tmp_path: Path) -> N
         tmp_path / "run", kernel="device_id start_ns end_ns name\n0 0 10 a\n0 20 40 b"
     )
     page = tmp_path / "run.html"
-    invoke("report", str(path), "-o", str(page))
+    done = CliRunner().invoke(cli, ["report", str(path), "-o", str(page)])
+    assert (done.exit_code, done.output.splitlines()[-1]) == (0, f"cupti-etl: report in {page}")
     text = page.read_text()
     kernels = text.split("<h2>Which kernels took most time")[1]
     assert re.findall("<th [^>]*>([^<]*)", kernels)[:2] == ["name", "percent"]
