@@ -13,7 +13,8 @@
 -- limits: Host threads are put together: a thread that waits hides what another computes. Waits
 --   for events of other streams are part of queued.
 -- front: Why was the GPU idle, gap by gap?
--- first: gap_ns, cause, start_ns, gpu, outside_ns, launching_ns, waiting_ns, next_name
+-- first: gap_ns, cause, start_ns, gpu, outside_ns, queued_ns, waiting_ns, launching_ns, loading_ns,
+--   memory_ns, next_name
 -- label: next_name = kernel(next_kind)
 -- example: cupti-etl query gap_attribution TRACE --param min_ns=100000
 -- parameters:
