@@ -95,6 +95,8 @@ NAMES = {
         void at::native::conv_depthwise2d_forward_kernel<1, c10::BFloat16, int>(int)
         cudnn::gemm::computeOffsetsKernel(cudnn::gemm::ComputeOffsetsParams)
         void flip_filter<float, float>(float*, float const*, int, int, int, int)
+        void fft2d_r2c_32x32<float, false, 5u, true>(float2*, float const*, int, int, int, int)
+        void ck::tensor_operation::device::kernel_batched_gemm_xdlops_bwd_weight<int>(int)
         void causal_conv1d_fwd_kernel<Causal_conv1d_fwd_kernel_traits<128>>(int)""",
     "recurrent": """
         void selective_scan_fwd_kernel<Selective_Scan_fwd_kernel_traits<32, 4>>(SSMParamsBase)
@@ -110,6 +112,8 @@ NAMES = {
         void moe_fused_gate_kernel<float, 32>(void*)
         void tensorrt_llm::kernels::cutlass_kernels::expandInputRowsKernel<__nv_bfloat16>(int)
         void some::ep::cuda::get_dispatch_layout<256, 32, 8>(long const*, int*)
+        void tile::expand_to_fused_with_scales_impl<int>(int)
+        void tile::reduce_fused_impl<int>(int)
         _combined_routing_compute""",
     "normalization": """
         kernel_cutlass_kernel_flashinfernormRMSNormKernel_object_at__0
@@ -153,6 +157,7 @@ NAMES = {
         void at::native::sbtopk::gatherTopK<float, unsigned int, 2, false>(int)
         void cub::DeviceRadixSortOnesweepKernel<int>(int*)""",
     "reduction": """
+        void at::native::reduce_kernel<512, 1, ReduceOp<float, WelfordOps<float, float, int>>>(int)
         sm50_xmma_pooling_coalescedC_NHWC_kMAX_3_False_execute_kernel_trt
         void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(int)
         void cub::DeviceScanKernel<int>(int*)
@@ -172,11 +177,14 @@ NAMES = {
         float2half(float const*, __half*, int)
         __amd_rocclr_copyBuffer
         __amd_rocclr_fillBufferAligned
+        _copy_page_indices_kernel
+        void at::native::(anonymous namespace)::tril_indices_kernel<long>(long*, long, long)
         void at::native::(anonymous namespace)::chunk_cat_cuda_kernel<c10::BFloat16, float>(int)
         void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>(int)""",
     "random": """
         void at::native::(anonymous namespace)::fused_dropout_kernel_vec<float, float>(int)
         void at::native::distribution_elementwise_grid_stride_kernel<int>()
+        setup_rand_states(curandStateXORWOW*, long)
         void gen_sequenced<curandStateXORWOW, float2, int>(curandStateXORWOW*, float2*, ulong)
         void rocrand_impl::host::generate_kernel<int>(unsigned int*)""",
     "elementwise": """
@@ -187,6 +195,7 @@ NAMES = {
         void flashinfer::activation::act_and_mul_kernel<__nv_bfloat16, silu>(int)
         void at::native::(anonymous namespace)::upsample_nearest2d_nhwc_out_frame<float>(int)
         void cub::_kernel_agent<cub::ParallelForAgent<cub::for_each_f<__normal_iterator<>>>>()
+        FusedBiasAddCUDAKernelHalf(__half*, __half const*)
         void layer::gateResidual_kernel<float>(float*)
         invokeAddResidual(float*)""",
     "fused": """
@@ -194,11 +203,13 @@ NAMES = {
         triton_red_fused_add_all_gather_into_tensor_mm_1
         triton__0d1d2d3d
         nvfuser_pointwise_f0_c1_r0_g0(int)
-        loop_multiply_fusion_3""",
+        loop_multiply_fusion_3
+        fused_split_multiply_kernel""",
     "other": """
         spin
         wave_residual(float const*, float*, int)
         raycast(float*, int)
+        operand_init(float*, int)
         flip_spins(signed char*, int)
         calcAllLowestResidualsGPU
         render(vec3*, int, int, curandStateXORWOW*)

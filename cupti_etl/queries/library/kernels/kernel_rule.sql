@@ -58,7 +58,8 @@ WITH rules AS (
     -- The cache of keys and values, which is filled beside attention.
     ('copy for cache', 'own', '', 'reshape_and_cache concat_and_cache append_paged appendpaged
         cache_kernel copy_blocks swap_blocks gather_cache set_kv_buffer set_mla_kv store_kv
-        storekv kv_indices kv_buffer req_to_token update_kv_cache fill_kv_cache cp_gather_'),
+        storekv kv_indices page_indices kv_buffer req_to_token update_kv_cache fill_kv_cache
+        cp_gather_'),
     ('attention', 'own', '', 'attention attn fmha mmha mha_ _mha xqa sdpa flash_ flashatt
         flashmla flashdecod withkvcache withpagedkv withraggedkv mergestate _mla_ mla_ mqa_logits
         _pa_ pa_decode pa_fwd _fwd_kernel_stage _fwd_kernel_aligned _fwd_grouped_kernel
@@ -71,8 +72,10 @@ WITH rules AS (
     ('gemm', 'own', '', 'wgrad_gemm dgrad_gemm gemm_conv1d'),
     ('convolution', 'own', '', 'conv1d conv2d conv3d convolution convolve _conv_ conv_ asmconv
         openconv winograd wgrad dgrad fprop im2col col2im im2d2col col2im2d scudnn_ hcudnn_
-        igemm_fwd igemm_bwd igemm_wrw implicit_gemm conv_depthwise flip_filter cudnn_infer_
-        cudnn_train_'),
+        igemm_fwd igemm_bwd igemm_wrw implicit_gemm xdlops_bwd_ conv_depthwise flip_filter
+        cudnn_infer_ cudnn_train_'),
+    -- cuDNN's convolutions by FFT; cuFFT calls none so.
+    ('convolution', 'own', '', 'fft1d_r2c_ fft1d_c2r_ fft2d_r2c_ fft2d_c2r_'),
     ('convolution', 'whole', '', 'cask_cudnn cask_5x_cudnn cask_plugin_cudnn cudnn_cnn
         cudnn_winograd cudnn_gemm_compute'),
     ('recurrent', 'own', '', 'rnn _gru_ gru_ lstm selective_scan selective_state mamba _ssd_ _ssm
@@ -88,7 +91,8 @@ WITH rules AS (
         topk_softmax topksoftmax topk_sigmoid topk_forward topk_backward get_dispatch_layout
         expandinputrows expand_input_rows finalizemoe finalize_moe finalize_matmul_scatter expert
         bitmatrix ep_scatter ep_gather row_id_map unpermute ^_permute_kernel_$ _permute_with_mask
-        sort_chunks pre_reorder post_reorder moe'),
+        sort_chunks pre_reorder post_reorder moe aux_fi_ expand_to_fused reduce_fused fused_mapping
+        unique_group_indices mask_indices_by_tp topk_gate topk_sum_and_topk sum_gate'),
     ('routing', 'whole', '', 'moe_dev_ moe_finalize'),
     -- TensorRT's kernels have it in their names, whatever they do.
     ('reduction', 'own', '', 'xmma_pooling'),
@@ -97,6 +101,8 @@ WITH rules AS (
         mfma wvsplit llmm1 skinny marlin machete _awq_ gptq exllama w4a16 w8a8 w8a16 a8w8 a4w4
         a16w tinygemm contraction cutensor trsm syrk spmm spmv csrmm csrmv cusparse rocblas hipblas
         matvec _ger_'),
+    -- PyTorch's variances and standard deviations.
+    ('reduction', 'whole', '^_reduce_kernel_', 'welfordops'),
     ('normalization', 'whole', '', 'layer_norm layernorm batch_norm batchnorm rms_norm rmsnorm
         group_norm groupnorm instance_norm instancenorm l2norm qk_norm qknorm welford _bn_fw
         _bn_bw _bn_ gammabeta _ln_fwd _ln_bwd cucomputegradinput rowwisemoments
@@ -116,14 +122,17 @@ WITH rules AS (
         per_block_cast per_channel_cast cast_back mxfp8 mxfp4 nvfp4 cvt_fp _cvt_'),
     ('quantization', 'whole', '', 'float_to_hfp8 hfp8_to_float'),
     ('sort', 'own', '', 'sort topk top_k radix bitonic merge_kernel'),
-    ('embedding', 'own', '', 'gather scatter index indices pooled_embs bucketize sparse_features
-        permute_2d jagged lookup compute_position alloc_extend alloc_decode'),
+    -- Also what makes their indices.
+    ('copy', 'own', '', 'tril triu'),
+    ('embedding', 'own', '', 'gather scatter index indices offsets_range pooled_embs bucketize
+        sparse_features permute_2d jagged lookup compute_position alloc_extend alloc_decode'),
     ('fft', 'own', '', 'fft'),
     -- The state of a generator is an argument of kernels that draw numbers for something else.
-    ('random', 'own', '', 'curand rocrand philox ^_gen_sequenced_ ^_generate_seed_ ^_gen_sobol_'),
+    ('random', 'own', '', 'curand rocrand philox _rand_init _rand_state ^_gen_sequenced_
+        ^_generate_seed_ ^_gen_sobol_'),
     ('random', 'whole', '', 'dropout rocrand_impl distribution_ bernoulli random'),
     ('fused', 'own', '', '_triton_ inductor nvfuser fusion _myl_ myelin _xla_ ^_wrapped_ tvmgen
-        cudacodegen fused'),
+        cudacodegen'),
     ('reduction', 'own', '', 'pool reduc scan argmax argmin histogram norm cumsum cumprod _sum_
         mean_ moments bincount runlength run_length nonzero flag_kernel deviceselect partition
         compact segment asum nrm2 ^_cleanup_$'),
@@ -138,15 +147,17 @@ WITH rules AS (
     ('copy', 'own', '', 'copy transpos permut catarray memcpy memset fill concat cat_ slice stack
         flip_cuda flip_kernel flip_apply _roll_ repeat expand_kernel compute_cuda_kernel pad_
         padding tensor_transform tensortransform reformat layout convert _cast typecast
-        float2half half2float unpack pack_ arange linspace zero strided tril triu unfold swizzle
-        shuffle swapdimension'),
+        float2half half2float unpack pack_ arange linspace zero strided unfold swizzle shuffle
+        swapdimension'),
     ('copy', 'whole', '', 'direct_copy fillfunctor copy_kernel arange'),
     ('elementwise', 'own', '', 'elementwise pointwise vectorized axpy activation unrolled
         act_and_mul silu gelu relu swiglu sigmoid tanh clamp bias _add_ add_ _mul_ mul_ scal
         where compare unary binary ternary masked modulat addresidual residualadd residual_add
         gateresidual gate_residual optensor op_tensor lerp foreach for_each parallelfor
         parallel_for transform map_ apply activ _pow _exp op1dtensor op2dtensor op3dtensor
-        op4dtensor cupy_ eigenmetakernel')
+        op4dtensor cupy_ eigenmetakernel'),
+    -- A name that says no more may be a compiler's.
+    ('fused', 'own', '', 'fused')
     ) AS listed(category, part, within, words)
 ),
 names AS (
