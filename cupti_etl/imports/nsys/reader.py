@@ -34,9 +34,11 @@ _NEEDED = {
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": ("start", "end", "syncType"),
     "NVTX_EVENTS": ("start", "end", "eventType", "globalTid"),
 }
-# They say what a session was, hold texts for others, or are read by nsys_own.
+# They say what a session was, hold texts and forms for others or what the program printed, or are
+# read by nsys_own.
 _ABOUT = re.compile(
     r"ENUM_|META_DATA_|ANALYSIS_|StringIds$|PROCESSES$|ThreadNames$|EXPORT_|sqlite_"
+    r"|ProcessStreams$|SystemInfo$|UnwindMethodType$|NVTX_PAYLOAD_SCHEMA"
     rf"|DIAGNOSTIC_EVENT$|({'|'.join(nsys_own.READ)})$"
 )
 
