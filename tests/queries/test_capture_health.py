@@ -126,6 +126,9 @@ def test_overheads_by_kind(trace: MakeTrace) -> None:
             1          5         300      -      cupti_buffer_flush
             1          5         400      405    -
             1          5         500      -      module_loading
+            1          7         510      530    lazy_loading
+            1          7         515      520    lazy_loading
+            1          7         525      540    lazy_loading
         """,
     )
     assert_rows(
@@ -133,6 +136,7 @@ def test_overheads_by_kind(trace: MakeTrace) -> None:
         """
         subject            records lost start_ns span_ns records_per_s overhead_ns overhead_pct
         cupti_buffer_flush 3       -    200      60      5e+07         100         20
+        lazy_loading       3       -    510      30      1e+08         30          6
         module_loading     1       -    500      -       -             -           -
         unknown            1       -    400      5       2e+08         5           1
         """,
@@ -160,6 +164,7 @@ def test_what_the_loss_table_does_not_say_is_a_loss_all_the_same(
     [
         ({}, "nothing captured"),
         ({"device": "process_id device_id\n 1 0"}, "nothing captured"),
+        ({"overhead": "process_id start_ns end_ns\n 1 0 9"}, "nothing captured"),
         ({"api_call": "process_id name\n 1 cudaFree"}, "complete"),
         ({"process": "process_id pid state\n 1 7 failed"}, "nothing captured; losses: failed ?"),
     ],

@@ -239,8 +239,9 @@ pool_utilized_bytes
     assert_rows(
         opened.query("memory_pool_usage"),
         """
-        allocations allocated_bytes peak_used_bytes peak_used_ns mean_used_bytes mean_reserved_bytes
-        2           40              40              100          25              100
+        allocations allocated_bytes trims peak_used_bytes peak_used_ns mean_used_bytes \
+mean_reserved_bytes
+        2           40              -     40              100          25              100
         """,
     )
 

@@ -15,7 +15,8 @@
 --   counted and that are no longer there are "missing from" their table (of an older trace without
 --   row_count, from all tables of records together), and a process that still says "tracing" is a
 --   loss, and so are ranks of a job that are not in the trace. Overheads are sums of durations:
---   those of several threads each count in full.
+--   those of several threads each count in full, and what lies in another of its kind and thread
+--   does not.
 -- limits: Overhead is not among the kinds that a capture records by default.
 -- front: Can I believe this trace?
 -- first: section, subject, detail, lost, stored
@@ -52,7 +53,9 @@ processes AS (
     FROM process
 ),
 activity AS (
-    SELECT coalesce(sum(rows), 0) = 0 AS is_nothing, max(end_ns) - min(start_ns) AS span_ns
+    -- Who records takes time where there is nothing, too.
+    SELECT coalesce(sum(rows) FILTER (WHERE table_name <> 'overhead'), 0) = 0 AS is_nothing,
+           max(end_ns) - min(start_ns) AS span_ns
     FROM extent
     WHERE is_activity
 ),
@@ -122,8 +125,14 @@ FROM activity, (
     FROM causes
     UNION ALL
     SELECT 5, 'overhead', coalesce(overhead_kind, 'unknown'), count(*), count(*), NULL,
-           min(start_ns), max(end_ns), TRY_CAST(sum(end_ns - start_ns) AS BIGINT), NULL
-    FROM overhead
+           min(start_ns), max(end_ns), TRY_CAST(sum(own_ns) AS BIGINT), NULL
+    FROM (
+        SELECT *, end_ns - least(end_ns, greatest(start_ns, max(end_ns) OVER (
+                   PARTITION BY process_id, thread_id, overhead_kind ORDER BY start_ns
+                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+               ))) AS own_ns
+        FROM overhead
+    )
     GROUP BY 3
     UNION ALL
     SELECT 6, 'skipped', what, events, NULL, NULL, NULL, NULL, NULL,

@@ -13,7 +13,8 @@
 --     allocator of a framework.
 --   allocations BIGINT [allocations]: Allocations from it.
 --   allocated_bytes BIGINT [bytes]: Their sizes together.
---   trims BIGINT [operations]: How often it was trimmed.
+--   trims BIGINT [operations]: How often it was trimmed; NULL where no operations of pools were
+--     recorded, as of the allocator of a framework.
 --   peak_reserved_bytes BIGINT [bytes]: Its largest size.
 --   peak_used_bytes BIGINT [bytes]: Most in use.
 --   peak_used_ns BIGINT [epoch ns]: When that was; of several times, the first.
@@ -46,7 +47,9 @@ lasting AS (
 SELECT process_id, device_id, pool_address,
        count(*) FILTER (WHERE is_allocation) AS allocations,
        TRY_CAST(coalesce(sum(allocated_bytes), 0) AS BIGINT) AS allocated_bytes,
-       count(*) FILTER (WHERE is_trim) AS trims, max(reserved_bytes) AS peak_reserved_bytes,
+       CASE WHEN pool_address IS NOT NULL AND EXISTS (SELECT 1 FROM memory_pool)
+            THEN count(*) FILTER (WHERE is_trim) END AS trims,
+       max(reserved_bytes) AS peak_reserved_bytes,
        max(used_bytes) AS peak_used_bytes,
        arg_max(timestamp_ns, (used_bytes, -timestamp_ns))
            FILTER (WHERE used_bytes IS NOT NULL) AS peak_used_ns,
