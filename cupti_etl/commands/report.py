@@ -40,6 +40,7 @@ def command(
     """
     from cupti_etl.analysis.document import check_suffix
     from cupti_etl.analysis.markdown import terminal
+    from cupti_etl.analysis.pasted import with_names
     from cupti_etl.analysis.report import build
 
     if path is not None:
@@ -52,7 +53,9 @@ def command(
         report.save(path)
         say(f"cupti-etl: report in {path}")
     else:
-        text = terminal(report) if sys.stdout.isatty() else str(report)
+        # A file may be read anywhere.
+        named = with_names(report, traces)
+        text = terminal(named) if sys.stdout.isatty() else str(named)
         with open_output(None) as out:
             out.write(text.encode())
     for query, why in report.failed.items():

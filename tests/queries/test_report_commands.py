@@ -151,12 +151,13 @@ def test_on_a_terminal_the_report_fits_its_width(
         inside.setenv("COLUMNS", "60")
         inside.setenv("NO_COLOR", "1")
         inside.setattr(sys, "stdout", shown)
-        cli.main(["report", str(path)], standalone_mode=False)
+        inside.chdir(tmp_path)
+        cli.main(["report", path.name], standalone_mode=False)
     lines = shown.getvalue().splitlines()
     assert [line for line in lines if len(line) > 60] == []
     assert "## Which kernels took most time" in lines
-    assert "cupti-etl query kernel_summary TRACE" in lines
-    assert "  cupti-etl query busy_breakdown TRACE" in lines
+    assert "cupti-etl query kernel_summary run" in lines
+    assert "  cupti-etl query busy_breakdown run" in lines
     text = "\n".join(lines)
     assert "x|y" in text, "no backslash"
     assert not re.search(r"[`\\]|\*\*", text)
@@ -345,3 +346,16 @@ def test_a_report_in_python_is_that_of_the_command(tmp_path: Path) -> None:
     assert "&lt;h1&gt;run&lt;/h1&gt;" in shown
     with pytest.raises(cupti_etl.UsageError, match=r"neither .html nor .md"):
         report.save(tmp_path / "a.pdf")
+
+
+def test_commands_of_a_printed_report_can_be_pasted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tables(tmp_path / "my run", kernel="device_id start_ns end_ns name\n0 0 10 a")
+    monkeypatch.chdir(tmp_path)
+    commands = [command for command, _ in sections(invoke("report", "my run")).values()]
+    assert "cupti-etl query kernel_summary 'my run'" in commands
+    for command in commands:
+        assert invoke(*shlex.split(command)[1:], "--format", "csv")
+    with cupti_etl.open("my run") as trace:
+        assert "cupti-etl query kernel_summary TRACE" in str(cupti_etl.report(trace))
