@@ -64,17 +64,17 @@ class Operator:
         reads: the tables and queries that it reads.
         tables: those that it makes; their names begin with ``_derived_``.
         compute: makes them, or gives each with the SELECT of its rows to what it gets.  A
-            NativeError leaves it to the SELECTs.
+            NativeError leaves it to the SELECTs.  None where ``select`` does it.
         counts: the tables by whose rows it cuts its work in slices, if it does.
         queries: by name, each as a SELECT over these tables; a query that is not here is the
             table ``_derived_QUERY``.
-        select: the rows, where they are those of a SELECT, of one query.
+        select: the rows of its one table, where they are those of a SELECT, of one query.
     """
 
     name: str
     reads: tuple[str, ...]
     tables: tuple[str, ...]
-    compute: Callable[[duckdb.DuckDBPyConnection, Put, Begins], None]
+    compute: Callable[[duckdb.DuckDBPyConnection, Put, Begins], None] | None
     queries: Mapping[str, str] = field(default_factory=dict)
     counts: Sequence[str] = ()
     select: str = ""
@@ -269,7 +269,10 @@ class Materialized:
     def _compute(self, con: duckdb.DuckDBPyConnection, operator: Operator, put: Put) -> None:
         for table in operator.tables:
             drop(con, table)
-        operator.compute(con, put, partial(row_group_begins, con, self._sources))
+        if operator.compute is None:
+            put(operator.tables[0], operator.select)
+        else:
+            operator.compute(con, put, partial(row_group_begins, con, self._sources))
 
     def _hold(self, con: duckdb.DuckDBPyConnection, table: str, select: str) -> None:
         """Hold rows in memory."""
@@ -322,9 +325,7 @@ class Materialized:
 
     def _select(self, query: Query) -> Operator:
         """The query by its own SELECT."""
-        table = _table(query.name)
-        compute = partial(_put, table, query.sql)
-        return Operator(query.name, query.needs, (table,), compute, select=query.sql)
+        return Operator(query.name, query.needs, (_table(query.name),), None, select=query.sql)
 
     def index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
         """Make all of them, if they can be kept in the trace's folder."""
@@ -387,10 +388,6 @@ class Materialized:
                 yield f"{name}\0{query.sql}"
                 left += query.needs
             seen.add(name)
-
-
-def _put(table: str, select: str, con: duckdb.DuckDBPyConnection, put: Put, *_: object) -> None:
-    put(table, select)
 
 
 def _table(query: str) -> str:
