@@ -25,22 +25,30 @@
 --   copies BIGINT [copies]: Finished copies.
 --   copied_bytes BIGINT [bytes]: Their bytes.
 --   sets BIGINT [sets]: Finished memsets.
+WITH sums AS (
+    -- Paths can be long: they are looked up for the sums.
+    SELECT ranges.alike_range_id, span.process_id, gpu, count(DISTINCT around.around_id) AS ranges,
+           sum(kernels) AS kernels, sum(kernel_ns) AS sum_ns, max(kernel_max_ns) AS max_ns,
+           sum(copies) AS copies, sum(copied_bytes) AS copied_bytes, sum(sets) AS sets
+    FROM _range_own AS own
+    JOIN _range_around AS around ON around.range_id = own.range_id
+    JOIN _range_time AS span ON span.range_id = own.range_id
+    JOIN _range_parent AS ranges ON ranges.range_id = around.around_id
+    GROUP BY ranges.alike_range_id, span.process_id, gpu
+)
 SELECT CASE WHEN min(alike.alike_range_id) = max(alike.alike_range_id) THEN any_value(path)
             ELSE kind END AS path,
-       span.process_id, gpu, count(DISTINCT around.around_id) AS ranges,
+       process_id, gpu, TRY_CAST(sum(ranges) AS BIGINT) AS ranges,
        TRY_CAST(sum(kernels) AS BIGINT) AS kernels,
-       TRY_CAST(sum(kernel_ns) AS BIGINT) AS sum_ns,
-       max(kernel_max_ns) AS max_ns, sum(kernel_ns) / nullif(sum(kernels), 0)::DOUBLE AS mean_ns,
+       TRY_CAST(sum(sums.sum_ns) AS BIGINT) AS sum_ns, max(max_ns) AS max_ns,
+       sum(sums.sum_ns) / nullif(sum(kernels), 0)::DOUBLE AS mean_ns,
        TRY_CAST(sum(copies) AS BIGINT) AS copies,
        TRY_CAST(sum(copied_bytes) AS BIGINT) AS copied_bytes,
        TRY_CAST(sum(sets) AS BIGINT) AS sets
-FROM _range_own AS own
-JOIN _range_around AS around ON around.range_id = own.range_id
-JOIN _range_time AS span ON span.range_id = own.range_id
-JOIN _range_parent AS ranges ON ranges.range_id = around.around_id
-JOIN _alike_path AS alike ON alike.alike_range_id = ranges.alike_range_id
-GROUP BY kind, span.process_id, gpu
-ORDER BY sum_ns DESC NULLS LAST, path, span.process_id, gpu;
+FROM sums
+JOIN _alike_path AS alike ON alike.alike_range_id = sums.alike_range_id
+GROUP BY kind, process_id, gpu
+ORDER BY sum_ns DESC NULLS LAST, path, process_id, gpu;
 
 -- merge
 FROM partial
