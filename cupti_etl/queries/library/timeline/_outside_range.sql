@@ -4,13 +4,14 @@
 --   the innermost ranges at times spread over the gap, one for each 100 us and no more than 20, up
 --   to when the next work was asked for, of the thread that asked for it, and to those around
 --   these: times in _input_range are of input, in _compile_range of compiling. So are, where there
---   are no such ranges, all times of a gap with 10 ms and more of host_ns in which the process
---   loaded a module, as those do that compile while they run (Triton, NVRTC); in less time they
---   read what was compiled before. Ranges are alike whose names, and those around them, differ in
---   numbers alone. Of those with more than half of the time of a state, the innermost; a step is
---   none, as all is in steps. Of compiling, the name in _compile_range with most of it.
+--   are no such ranges, those up to a call that loads a module, as what compiles while it runs
+--   (Triton, NVRTC) makes when it is done, if the process launched, waited, copied and allocated
+--   nothing in the 10 ms before it: from when it last did. In less time it reads what was compiled
+--   before. Ranges are alike whose names, and those around them, differ in numbers alone. Of those
+--   with more than half of the time of a state, the innermost; a step is none, as all is in steps.
+--   Of compiling, the name in _compile_range with most of it.
 -- materialized: Made once for an opened trace, as several findings read it.
--- lookup: api_call
+-- lookup: api_call, _host_activity
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   state VARCHAR: host or input, as in _idle_cause, or compiling, which is host there.
@@ -20,22 +21,26 @@
 --   kernel VARCHAR: Of compiling without a name, the mangled name of the kernel that was waited
 --     for most, or what else it was.
 WITH RECURSIVE loads AS (
-    SELECT process_id, start_ns AS load_ns
-    FROM api_call
+    SELECT call.process_id, call.end_ns, busy.end_ns AS since_ns
+    FROM api_call AS call
+    ASOF LEFT JOIN (
+        SELECT process_id, end_ns
+        FROM _host_activity
+        WHERE state IN ('waiting', 'memory', 'launching')
+    ) AS busy
+        ON busy.process_id = call.process_id AND busy.end_ns <= call.start_ns
     WHERE contains(name, 'ModuleLoad')
         AND regexp_full_match(name, '(cu|hip)ModuleLoad(Data)?(Ex)?')
-        AND process_id NOT IN (SELECT process_id FROM _compile_range)
+        AND call.process_id NOT IN (SELECT process_id FROM _compile_range)
+        AND coalesce(call.start_ns - busy.end_ns >= 10000000, true)
 ),
 gaps AS (
     SELECT gpu, edge.process_id, host_ns, input_ns, next_correlation_id AS correlation_id,
            cause.start_ns, cause.gap_ns - queued_ns AS length_ns,
            least(cause.gap_ns // 100000, 20) AS n,
-           coalesce(next_name, next_kind) AS kernel,
-           coalesce(load_ns >= cause.start_ns AND host_ns >= 10000000, false) AS has_loaded
+           coalesce(next_name, next_kind) AS kernel
     FROM _idle_cause AS cause
     JOIN _gap_edge AS edge USING (gpu, start_ns)
-    ASOF LEFT JOIN loads
-        ON loads.process_id = edge.process_id AND load_ns <= edge.end_ns - queued_ns
     WHERE cause.gap_ns >= 100000 AND host_ns + input_ns > 0
 ),
 calls AS (
@@ -45,14 +50,17 @@ calls AS (
     GROUP BY process_id, correlation_id
 ),
 times AS (
-    SELECT gpu, process_id, thread_id, kernel, has_loaded,
-           host_ns / n AS host_ns, input_ns / n AS input_ns,
+    SELECT gpu, process_id, thread_id, kernel, host_ns / n AS host_ns, input_ns / n AS input_ns,
+           start_ns + length_ns AS until_ns,
            start_ns + length_ns * (2 * unnest(range(n)) + 1) // (2 * n) AS at_ns
     FROM gaps
     JOIN calls USING (process_id, correlation_id)
 ),
 spent AS (
     SELECT times.* EXCLUDE (host_ns, input_ns, kernel),
+           coalesce(
+               loads.end_ns <= times.until_ns AND times.at_ns >= coalesce(loads.since_ns, 0), false
+           ) AS has_loaded,
            CASE WHEN times.at_ns < input.end_ns THEN 'input'
                 WHEN times.at_ns < compile.end_ns OR has_loaded THEN 'compiling' ELSE 'host' END
                AS state,
@@ -64,6 +72,8 @@ spent AS (
         ON input.process_id = times.process_id AND input.start_ns <= times.at_ns
     ASOF LEFT JOIN _compile_range AS compile
         ON compile.process_id = times.process_id AND compile.start_ns <= times.at_ns
+    ASOF LEFT JOIN loads
+        ON loads.process_id = times.process_id AND loads.end_ns >= times.at_ns
 ),
 -- Of ranges that are alike, the first stands for all.
 placed AS (
