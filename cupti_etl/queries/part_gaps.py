@@ -23,6 +23,8 @@ _CAUSE, _SPENT, _HOST = "_gap_cause", "_gap_spent", "_host_activity"
 _TABLE, _CUT = f"_derived_{_CAUSE}", "_cut_gap"
 _SAME = "USING (gpu, start_ns, gap_ns)"
 _OF_HOST = ("_host_span", "_blocking_copy")
+# Of when the first work of each stream began.
+_OF_STREAMS = ("gpu_interval", "process")
 
 Need = Callable[["duckdb.DuckDBPyConnection", Sequence[str]], None]
 
@@ -44,7 +46,7 @@ def _compute(catalog: Catalog, need: Need, con: duckdb.DuckDBPyConnection, *_: o
     Raises:
         duckdb.Error: a part cannot be read.
     """
-    need(con, (_CAUSE, "api_call", *_OF_HOST))
+    need(con, (_CAUSE, "api_call", *_OF_STREAMS, *_OF_HOST))
     whole = f"{WHOLE}.main.{_CAUSE}"
     con.execute(f"CREATE TABLE {_TABLE} AS FROM {whole} SEMI JOIN _gap_edge {_SAME}")
     try:
@@ -73,4 +75,6 @@ def _causes_of_cut(catalog: Catalog, times: Intervals) -> str:
         "api_call": f"FROM {WHOLE}.main.api_call",
         _HOST: reads_instead(catalog[_HOST].sql, meanwhile),
     }
-    return reads_instead(catalog[_CAUSE].sql, {_SPENT: reads_instead(catalog[_SPENT].sql, spent)})
+    causes = {name: f"FROM {WHOLE}.main.{name}" for name in _OF_STREAMS}
+    causes[_SPENT] = reads_instead(catalog[_SPENT].sql, spent)
+    return reads_instead(catalog[_CAUSE].sql, causes)

@@ -2,23 +2,39 @@
 --
 -- computed: As gap_attribution says.
 -- materialized: Made once for an opened trace, as several queries read it.
+-- lookup: gpu_interval
 -- columns:
 --   gpu, process_id, start_ns of _gap_spent
 --   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
 --   queued_ns BIGINT [ns]: Work was launched and did not begin.
 --   profiler_ns, loading_ns, waiting_ns, memory_ns, launching_ns, other_cuda_ns of _gap_spent
 --   outside_ns BIGINT [ns]: The host was not in CUDA: Python, input, other work.
---   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded.
+--   unknown_ns BIGINT [ns]: The call that asked for the next activity was not recorded, or it was
+--     queued behind work that may not have been.
 --   cause VARCHAR: The largest of these.
 --   is_after_wait of _gap_spent
 --   next_kind VARCHAR: Kind of the activity that ended the gap.
 --   next_name VARCHAR: Its name, as in gpu_activity.
-WITH parts AS (
-    SELECT *, CASE WHEN is_known THEN start_ns + gap_ns - split_ns ELSE 0 END AS queued_ns,
+WITH begun AS (
+    SELECT DISTINCT gpu, at_ns
+    FROM (
+        SELECT gpu, min(start_ns) AS at_ns
+        FROM gpu_interval
+        SEMI JOIN (FROM process WHERE state = 'imported') AS imported USING (process_id)
+        GROUP BY gpu, process_id, stream_id
+    )
+),
+parts AS (
+    SELECT spent.*, start_ns + gap_ns - split_ns AS left_ns,
+           CASE WHEN NOT is_known THEN gap_ns
+                -- Beginning a kernel takes less.
+                WHEN begun.at_ns IS NOT NULL AND left_ns >= 20000 THEN left_ns ELSE 0 END
+               AS unknown_ns,
+           CASE WHEN unknown_ns > 0 THEN 0 ELSE left_ns END AS queued_ns,
            split_ns - start_ns - profiler_ns - loading_ns - waiting_ns - memory_ns - launching_ns
-               - other_cuda_ns AS outside_ns,
-           CASE WHEN is_known THEN 0 ELSE gap_ns END AS unknown_ns
-    FROM _gap_spent
+               - other_cuda_ns AS outside_ns
+    FROM _gap_spent AS spent
+    LEFT JOIN begun ON begun.gpu = spent.gpu AND begun.at_ns = spent.start_ns + spent.gap_ns
 )
 SELECT gpu, process_id, start_ns, gap_ns, queued_ns, profiler_ns, loading_ns, waiting_ns,
        memory_ns, launching_ns, other_cuda_ns, outside_ns, unknown_ns,

@@ -19,7 +19,8 @@
 --   cause VARCHAR: input (waiting for data), host (Python and other work outside CUDA), launching,
 --     memory (allocating, freeing, copying), waiting (synchronizing), other CUDA, queued (launched
 --     and not begun), loading (code is loaded or compiled, or a CUDA graph captured, as it is
---     without a profiler), profiler (CUPTI: what recording costs), or unknown.
+--     without a profiler), profiler (CUPTI: what recording costs), or unknown (the call that asked
+--     for the work, or work that it was queued behind, was not recorded).
 --   idle_ns BIGINT [ns]: Idle time for this cause.
 --   idle_pct DOUBLE [%]: idle_ns as a share of all idle time of the GPU.
 --   span_pct DOUBLE [%]: idle_ns as a share of the time from the first start to the last end of

@@ -1,0 +1,39 @@
+"""What GPUs may have done before a trace began, which is not in it."""
+
+from __future__ import annotations
+
+import pytest
+from support.trace import MakeTrace, assert_rows
+
+
+@pytest.mark.parametrize("state", ["imported", "finished"])
+def test_what_waits_first_on_a_stream_may_wait_for_work_from_before_the_recording(
+    trace: MakeTrace, state: str
+) -> None:
+    """Servers are profiled while they run: a batch from before is on the stream, and unseen."""
+    opened = trace(
+        process=f"process_id state\n 1 {state}",
+        kernel="""
+            process_id device_id stream_id start_ns end_ns name correlation_id
+            1          0         2         0        1000   a    1
+            1          0         3         93000    94000  b    2
+            1          0         3         134000   135000 c    3
+        """,
+        api_call="""
+            process_id domain  name             correlation_id start_ns end_ns
+            1          runtime cudaLaunchKernel 1              0        10
+            1          runtime cudaLaunchKernel 2              2000     3000
+            1          runtime cudaLaunchKernel 3              4000     5000
+        """,
+    )
+    unknown = 90000 if state == "imported" else 0
+    assert_rows(
+        opened.query("gap_attribution"),
+        f"""
+        gap_ns launching_ns outside_ns queued_ns         unknown_ns
+        92000  1000         1000       {90000 - unknown} {unknown}
+        40000  0            0          40000             0
+        """,
+    )
+    found = opened.query("finding_queued")
+    assert_rows(found, f"saved_ns\n{130000 - unknown}")
