@@ -222,7 +222,7 @@ def _why_no_steps(rows: Sequence[Mapping[str, Any]]) -> str:
     """Why the steps do not say what changed."""
     steps = [row for row in rows if row["subject"] == "step"]
     if any(row["before_calls"] and row["after_calls"] for row in steps):
-        return "fewer than 5 steps in a run"
+        return "fewer than 5 steps to compare"
     ours, theirs = (any(row[calls] for row in steps) for calls in ("before_calls", "after_calls"))
     if ours and theirs:
         return "steps were found in another way in each run, so they are not compared"

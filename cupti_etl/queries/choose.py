@@ -293,8 +293,9 @@ def _steps(
     if (first, end) == (0, last):
         which = ("the only step", "both steps")[last] if last < 2 else f"all {last + 1} steps"
     elif found is None:
-        which += f" of 0-{last}, after the warm-up"
-        which += " and without the last" if text != "steady" and end < last else ""
+        left_out = ["after the warm-up"] if first else []
+        left_out += ["without the last"] if text != "steady" and end < last else []
+        which += f" of 0-{last}" + (f", {' and '.join(left_out)}" if left_out else "")
     if any(row["source"] == "kernels" for row in chosen):
         which += ", guessed from kernels that repeat"
     of_each: dict[int, list[dict[str, Any]]] = {}

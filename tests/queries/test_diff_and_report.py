@@ -179,7 +179,7 @@ def test_runs_of_other_kernels_and_of_few_steps_say_so(tmp_path: Path) -> None:
     slower = kernels.replace("9 k", "8 k")
     path_2 = write_tables(tmp_path / "d", kernel=slower, api_call=calls, marker=few)
     with cupti_etl.open(path) as before, cupti_etl.open(path_2) as after:
-        assert diff_as_given(before, after).why.startswith("fewer than 5 steps in a run;")
+        assert diff_as_given(before, after).why.startswith("fewer than 5 steps to compare;")
     with cupti_etl.open(path) as before, cupti_etl.open(base) as after:
         assert "in the run before only;" in diff_as_given(before, after).why
 

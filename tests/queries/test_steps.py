@@ -323,3 +323,13 @@ def test_steps_whose_inputs_are_copied_ahead_begin_on_their_main_stream(trace: M
     # The copy for the next is in the step that goes on meanwhile.
     counts = opened.sql("SELECT step, launches, kernels, copies FROM _step_count ORDER BY step")
     assert_rows(counts, "step launches kernels copies\n 0 2 1 1\n 1 2 1 1\n 2 2 1 1\n 3 1 1 0")
+
+
+def test_only_what_is_left_out_is_said_to_be(trace: MakeTrace) -> None:
+    """A loop that began before the recording has no warm-up."""
+    opened = trace(
+        marker=ranges(*(("", f"step {n}", n * 100, n * 100 + 90) for n in range(6))),
+        **launched([n * 100 + 10 for n in range(6)]),
+    )
+    with opened.scope(steps="complete") as part:
+        assert part.says == "steps 0-4 of 0-5, without the last"

@@ -25,7 +25,7 @@ SELECT blocking.gpu,
        -- A GPU without gaps has nothing to gain.
        TRY_CAST(CASE WHEN blocking.gpu IS NULL THEN saved_ns
                      ELSE least(saved_ns, coalesce(idle_ns, 0)) END AS BIGINT) AS saved_ns,
-       concat(coalesce(nullif(calls, 1) || ' of them, above all by ', 'one by '), api_name)
-           AS culprit
+       concat(CASE WHEN calls > 1 THEN format('{:,} of them, above all by ', calls::BIGINT)
+                   ELSE 'one by ' END, api_name) AS culprit
 FROM blocking
 LEFT JOIN gaps ON gaps.gpu = blocking.gpu

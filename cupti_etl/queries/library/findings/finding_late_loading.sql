@@ -22,7 +22,8 @@ sources AS (
     GROUP BY process_id, source
 )
 SELECT NULL::BIGINT AS gpu, ns AS saved_ns,
-       concat_ws(' ', CASE late WHEN 1 THEN 'once, by' ELSE late || ' times, above all by' END,
+       concat_ws(' ', CASE late WHEN 1 THEN 'once, by'
+                               ELSE format('{:,} times, above all by', late::BIGINT) END,
                  CASE WHEN source <> 'first_launch' THEN name WHEN late = 1 THEN 'a launch of'
                       ELSE 'launches of' END) AS culprit,
        CASE source WHEN 'first_launch' THEN name END AS kernel
