@@ -6,13 +6,13 @@ import pytest
 from support.trace import MakeTrace, assert_rows
 
 
-@pytest.mark.parametrize("state", ["imported", "finished"])
+@pytest.mark.parametrize("source", ["import of kineto", "capture"])
 def test_what_waits_first_on_a_stream_may_wait_for_work_from_before_the_recording(
-    trace: MakeTrace, state: str
+    trace: MakeTrace, source: str
 ) -> None:
     """Servers are profiled while they run: a batch from before is on the stream, and unseen."""
     opened = trace(
-        process=f"process_id state\n 1 {state}",
+        capture=f'capture_id source\n 1 "{source}"',
         kernel="""
             process_id device_id stream_id start_ns end_ns name correlation_id
             1          0         2         0        1000   a    1
@@ -26,7 +26,7 @@ def test_what_waits_first_on_a_stream_may_wait_for_work_from_before_the_recordin
             1          runtime cudaLaunchKernel 3              4000     5000
         """,
     )
-    unknown = 90000 if state == "imported" else 0
+    unknown = 90000 if source == "import of kineto" else 0
     assert_rows(
         opened.query("gap_attribution"),
         f"""

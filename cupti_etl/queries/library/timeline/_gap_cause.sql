@@ -16,11 +16,12 @@
 --   next_kind VARCHAR: Kind of the activity that ended the gap.
 --   next_name VARCHAR: Its name, as in gpu_activity.
 WITH begun AS (
+    -- PyTorch's profiler begins while its program runs, and has no work from before.
     SELECT DISTINCT gpu, at_ns
     FROM (
         SELECT gpu, min(start_ns) AS at_ns
         FROM gpu_interval
-        SEMI JOIN (FROM process WHERE state = 'imported') AS imported USING (process_id)
+        WHERE EXISTS (FROM capture WHERE source = 'import of kineto')
         GROUP BY gpu, process_id, stream_id
     )
 ),

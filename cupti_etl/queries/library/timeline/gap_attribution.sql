@@ -5,8 +5,9 @@
 --   did not begin it. The rest is split by _host_activity of the process of the next activity; time
 --   in none of its states is outside CUDA. Where the call for the next activity was not recorded,
 --   as it was made before the recording began, it is not known why the activity came when it did,
---   and all of the gap is unknown. Of an imported trace, so is what would be queued for 20 us and
---   more before the first work of a stream, on which work from before the recording may have run.
+--   and all of the gap is unknown. Of a trace of PyTorch's profiler, which begins while the program
+--   runs, so is what would be queued for 20 us and more before the first work of a stream, on which
+--   work from before may have run.
 -- requires: gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so causes are not known.
 --   _gpu_gap
