@@ -197,6 +197,25 @@ def test_a_copy_from_pageable_memory_is_a_wait(trace: MakeTrace) -> None:
     )
 
 
+def test_a_call_that_waits_before_it_copies_is_a_wait(trace: MakeTrace) -> None:
+    opened = trace(
+        kernel="process_id device_id correlation_id start_ns end_ns name\n 1 0 1 100 1000 a",
+        memcpy="""
+            process_id device_id correlation_id start_ns end_ns copy_kind src_kind
+            1          0         2              1020     1050   HtoD      host
+        """,
+        api_call="""
+            process_id domain  name                correlation_id start_ns end_ns
+            1          runtime hipLaunchKernel     1              90       95
+            1          runtime hipMemcpyWithStream 2              110      1040
+        """,
+    )
+    assert_rows(
+        opened.query("critical_path").refined("WHERE total_ns > 0"),
+        "class total_ns slack_ns\n host 20 0\n compute 900 0\n copy 30 0",
+    )
+
+
 @pytest.mark.parametrize(
     ("begin", "end", "host", "compute", "idle"),
     [
