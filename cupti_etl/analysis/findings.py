@@ -32,6 +32,12 @@ _SMALLEST = 0.01
 _LONGEST_CULPRIT, _LONGEST_KERNEL = 140, 60
 _ONCE = ("finding_autotuning", "finding_xla_autotuning")
 _OF_RANKS = ("finding_rank_wait", "finding_send_wait")
+_OF_HOST = ("finding_host", "finding_launches")
+# A step of 16.0 ms took 35.7 ms (docs/howto/python-lines.md).
+_STACKS = (
+    " The profiler recorded functions of Python (with_stack), which can make the host take twice as"
+    " long: without, GPUs wait less for it."
+)
 # Profilers record GPUs only if they are told to; a program may have used them all the same.  Where
 # calls of CUDA were recorded, they were.
 _HOST_ALONE = (
@@ -124,7 +130,9 @@ def about(trace: Trace, findings: Sequence[Finding]) -> str:
     """What is said of findings: what their shares are of; or why there is none."""
     if not findings:
         return none(trace)
-    return f"What each could save at most, of {_looked_at(trace)}; they can be of the same time."
+    text = f"What each could save at most, of {_looked_at(trace)}; they can be of the same time."
+    is_of_host = any(finding.source in _OF_HOST for finding in findings)
+    return text + (_STACKS if is_of_host and trace.whole.has_rows("_python_span") else "")
 
 
 def none(trace: Trace) -> str:
