@@ -52,6 +52,9 @@ _HOST_ALONE = (
         " How long each range took on the host: cupti-etl query nvtx_range TRACE",
     ),
 )
+_NO_CALL = (
+    " Nor was a call of CUDA: no process made one, or nsys profile --trace cuda was not asked for."
+)
 # What Kineto calls the events of accelerators that are no GPUs, which are not read.
 _OTHER_CHIPS = ("mtia_", "hpu_", "privateuse1_", "glow_", "async_npu")
 # So many times longer than the work of its GPUs is a run of which that is said.
@@ -150,6 +153,8 @@ def none(trace: Trace) -> str:
             if whole.has_rows(table):
                 record = "" if whole.has_rows("api_call") else others or record
                 return f"None: {reason}{record}{look}"
+        if not whole.has_rows("api_call"):
+            return f"None: {reason}{others or _NO_CALL}"
     return f"None: {reason}"
 
 

@@ -12,6 +12,7 @@ from support.slow import few
 from support.trace import MakeTrace, add_part, assert_rows, write_trace
 
 import cupti_etl
+from cupti_etl.analysis.findings import none
 from cupti_etl.api import Trace
 from cupti_etl.cli import cli
 from cupti_etl.queries.catalog import library
@@ -143,3 +144,11 @@ def test_sql_without_rows_says_what_the_trace_lacks(
     done = CliRunner().invoke(cli, ["sql", str(path), statement], catch_exceptions=False)
     for line, begin in zip(done.stderr.splitlines(), said, strict=True):
         assert line.startswith(f"cupti-etl: {begin}")
+
+
+@pytest.mark.parametrize("has_call", [False, True])
+def test_an_import_without_a_call_of_cuda_says_so(trace: MakeTrace, has_call: bool) -> None:
+    """As of a program that failed before it used a GPU, or of nsys without --trace cuda."""
+    call = {"api_call": "process_id domain name start_ns end_ns\n1 driver cuInit 1 2"}
+    opened = trace(process="process_id state\n1 imported", **(call if has_call else {}))
+    assert ("Nor was a call of CUDA" in none(opened)) is not has_call
