@@ -264,7 +264,7 @@ def test_waiting_for_input_is_said(trace: MakeTrace) -> None:
             1          5         1         end   390000       -
         """,
     )
-    # Three of four times 100 us apart are in the loader, and in what it calls.
+    # Of the gap, 290 us are in the loader, and 260 of these in what it calls.
     assert_rows(opened.query("finding_input"), 'saved_ns culprit\n290000 "most of it in resize"')
     # The rest of the gap, before and after.
     assert_rows(

@@ -1,17 +1,18 @@
 -- What the host did outside CUDA while a GPU was idle for it, and the range with most of it.
 --
 -- computed: Of gaps of 100 us and more, host_ns and input_ns of _idle_cause go in equal parts to
---   the innermost ranges at times spread over the gap, one for each 100 us and no more than 20, up
---   to when the next work was asked for, of the thread that asked for it, and to those around
---   these: times in _input_range are of input, in _compile_range of compiling. So are, where there
---   are no such ranges, those up to a call that loads a module, as what compiles while it runs
---   (Triton, NVRTC) makes when it is done, if the process launched, waited, copied and allocated
---   nothing in the 10 ms before it: from when it last did. In less time it reads what was compiled
---   before. Ranges are alike whose names, and those around them, differ in numbers alone. Of those
---   with more than half of the time of a state, the innermost; a step is none, as all is in steps.
---   Of compiling, the name in _compile_range with most of it.
+--   the innermost ranges at times spread over the gap, one for each 100 us, no more than 20, but a
+--   thousand in all, up to when the next work was asked for, of the thread that asked for it, and
+--   to those around these. Times in CUDA (_host_span of 20 us and more) do not count; those in
+--   _input_range are of input, in _compile_range of compiling. So are, where there are no such
+--   ranges, those of a gap in which the process loads a module, as what compiles while it runs
+--   (Triton, NVRTC) does when it is done, from when it last launched, waited, copied or allocated
+--   before, if that was 10 ms: in less time it reads what was compiled before. Ranges are alike
+--   whose names, and those around them, differ in numbers alone. Of those with more than half of
+--   the time of a state, the innermost; a step is none, as all is in steps. Of compiling, the name
+--   in _compile_range with most of it.
 -- materialized: Made once for an opened trace, as several findings read it.
--- lookup: api_call, _host_activity
+-- lookup: api_call, _host_span
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   state VARCHAR: host or input, as in _idle_cause, or compiling, which is host there.
@@ -20,27 +21,43 @@
 --     if none has more than half of the time.
 --   kernel VARCHAR: Of compiling without a name, the mangled name of the kernel that was waited
 --     for most, or what else it was.
-WITH RECURSIVE loads AS (
-    SELECT call.process_id, call.end_ns, busy.end_ns AS since_ns
-    FROM api_call AS call
-    ASOF LEFT JOIN (
-        SELECT process_id, end_ns
-        FROM _host_activity
-        WHERE state IN ('waiting', 'memory', 'launching')
-    ) AS busy
-        ON busy.process_id = call.process_id AND busy.end_ns <= call.start_ns
+WITH RECURSIVE loading AS (
+    SELECT process_id, start_ns, end_ns
+    FROM api_call
     WHERE contains(name, 'ModuleLoad')
         AND regexp_full_match(name, '(cu|hip)ModuleLoad(Data)?(Ex)?')
-        AND call.process_id NOT IN (SELECT process_id FROM _compile_range)
-        AND coalesce(call.start_ns - busy.end_ns >= 10000000, true)
+        AND process_id NOT IN (SELECT process_id FROM _compile_range)
+),
+loads AS (
+    SELECT loading.process_id, loading.end_ns, coalesce(done.end_ns, 0) AS since_ns
+    FROM loading
+    ASOF LEFT JOIN (
+        SELECT process_id, end_ns
+        FROM _host_span
+        WHERE process_id IN (SELECT process_id FROM loading)
+            AND source = 'api_call' AND class BETWEEN 2 AND 4
+    ) AS done
+        ON done.process_id = loading.process_id AND done.end_ns <= loading.start_ns
+    WHERE loading.start_ns - since_ns >= 10000000
+),
+-- Shorter ones are hardly met.
+inside AS (
+    SELECT process_id, start_ns, max(end_ns) OVER (
+               PARTITION BY process_id ORDER BY start_ns ROWS UNBOUNDED PRECEDING
+           ) AS end_ns
+    FROM _host_span
+    WHERE end_ns - start_ns >= 20000
 ),
 gaps AS (
     SELECT gpu, edge.process_id, host_ns, input_ns, next_correlation_id AS correlation_id,
            cause.start_ns, cause.gap_ns - queued_ns AS length_ns,
-           least(cause.gap_ns // 100000, 20) AS n,
-           coalesce(next_name, next_kind) AS kernel
+           greatest(least(cause.gap_ns // 100000, 20), 1000 // count(*) OVER ()) AS n,
+           coalesce(next_name, next_kind) AS kernel,
+           CASE WHEN loads.end_ns > cause.start_ns THEN since_ns END AS since_ns
     FROM _idle_cause AS cause
     JOIN _gap_edge AS edge USING (gpu, start_ns)
+    ASOF LEFT JOIN loads
+        ON loads.process_id = edge.process_id AND loads.end_ns <= edge.end_ns - queued_ns
     WHERE cause.gap_ns >= 100000 AND host_ns + input_ns > 0
 ),
 calls AS (
@@ -50,30 +67,33 @@ calls AS (
     GROUP BY process_id, correlation_id
 ),
 times AS (
-    SELECT gpu, process_id, thread_id, kernel, host_ns / n AS host_ns, input_ns / n AS input_ns,
-           start_ns + length_ns AS until_ns,
+    SELECT gpu, process_id, thread_id, kernel, start_ns, host_ns, input_ns, since_ns,
            start_ns + length_ns * (2 * unnest(range(n)) + 1) // (2 * n) AS at_ns
     FROM gaps
     JOIN calls USING (process_id, correlation_id)
 ),
-spent AS (
-    SELECT times.* EXCLUDE (host_ns, input_ns, kernel),
-           coalesce(
-               loads.end_ns <= times.until_ns AND times.at_ns >= coalesce(loads.since_ns, 0), false
-           ) AS has_loaded,
+told AS (
+    SELECT times.* EXCLUDE kernel,
+           coalesce(times.at_ns >= since_ns, false) AS has_loaded,
            CASE WHEN times.at_ns < input.end_ns THEN 'input'
                 WHEN times.at_ns < compile.end_ns OR has_loaded THEN 'compiling' ELSE 'host' END
                AS state,
-           CASE state WHEN 'input' THEN input_ns ELSE host_ns END AS host_ns,
            CASE state WHEN 'compiling' THEN compile.name END AS compiled,
            CASE WHEN state = 'compiling' AND has_loaded THEN kernel END AS kernel
     FROM times
+    ASOF LEFT JOIN inside
+        ON inside.process_id = times.process_id AND inside.start_ns <= times.at_ns
     ASOF LEFT JOIN _input_range AS input
         ON input.process_id = times.process_id AND input.start_ns <= times.at_ns
     ASOF LEFT JOIN _compile_range AS compile
         ON compile.process_id = times.process_id AND compile.start_ns <= times.at_ns
-    ASOF LEFT JOIN loads
-        ON loads.process_id = times.process_id AND loads.end_ns >= times.at_ns
+    WHERE coalesce(inside.end_ns <= times.at_ns, true)
+),
+spent AS (
+    SELECT gpu, process_id, thread_id, at_ns, state, compiled, kernel,
+           CASE state WHEN 'input' THEN input_ns ELSE host_ns END
+               / count(*) OVER (PARTITION BY gpu, start_ns, state = 'input') AS host_ns
+    FROM told
 ),
 -- Of ranges that are alike, the first stands for all.
 placed AS (
