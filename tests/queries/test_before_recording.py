@@ -20,10 +20,15 @@ def test_what_waits_first_on_a_stream_may_wait_for_work_from_before_the_recordin
             1          0         3         134000   135000 c    3
         """,
         api_call="""
-            process_id domain  name             correlation_id start_ns end_ns
-            1          runtime cudaLaunchKernel 1              0        10
-            1          runtime cudaLaunchKernel 2              2000     3000
-            1          runtime cudaLaunchKernel 3              4000     5000
+            process_id thread_id domain  name             correlation_id start_ns end_ns
+            1          5         runtime cudaLaunchKernel 1              0        10
+            1          5         runtime cudaLaunchKernel 2              2000     3000
+            1          5         runtime cudaLaunchKernel 3              4000     5000
+        """,
+        marker="""
+            process_id thread_id marker_id event timestamp_ns name
+            1          5         1         start 1000         enumerate(DataLoader)#0
+            1          5         1         end   80000        -
         """,
     )
     unknown = 90000 if source == "import of kineto" else 0
@@ -37,3 +42,5 @@ def test_what_waits_first_on_a_stream_may_wait_for_work_from_before_the_recordin
     )
     found = opened.query("finding_queued")
     assert_rows(found, f"saved_ns\n{130000 - unknown}")
+    of_input = opened.query("idle_summary").refined("WHERE cause = 'input'")
+    assert_rows(of_input, "idle_ns\n1000")

@@ -1,9 +1,9 @@
 -- In which function of CUDA the host was longest while each GPU was idle.
 --
 -- computed: Of calls of _host_span about memory, and of those that are in no other class: the one
---   most of which lies in gaps of the GPU in which the host is to blame (all but queued_ns of
---   _gap_cause), of all threads together. Copies for which their call waits are left out: they are
---   waits.
+--   most of which lies in gaps of the GPU in which the host is to blame (all but queued_ns and
+--   unknown_ns of _gap_cause), of all threads together. Copies for which their call waits are left
+--   out: they are waits.
 -- materialized: Made once for an opened trace, as it looks at all calls.
 -- lookup: _host_span, _blocking_copy
 -- columns:
@@ -11,8 +11,8 @@
 --   class INTEGER: 3 memory or 5 other, as in _host_span.
 --   name VARCHAR: Function called.
 WITH gaps AS (
-    SELECT gpu, process_id, start_ns, start_ns + gap_ns - queued_ns AS end_ns,
-           coalesce(sum(gap_ns - queued_ns) OVER (
+    SELECT gpu, process_id, start_ns, start_ns + gap_ns - queued_ns - unknown_ns AS end_ns,
+           coalesce(sum(gap_ns - queued_ns - unknown_ns) OVER (
                PARTITION BY gpu, process_id ORDER BY start_ns
                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
            ), 0) AS before_ns

@@ -17,7 +17,8 @@ WITH causes AS MATERIALIZED (
 ),
 edges AS (
     SELECT gpu, process_id, start_ns AS gap_start_ns,
-           unnest([start_ns, start_ns + gap_ns - queued_ns]) AS at_ns, unnest([-1, 1]) AS sign
+           unnest([start_ns, start_ns + gap_ns - queued_ns - unknown_ns]) AS at_ns,
+           unnest([-1, 1]) AS sign
     FROM causes
     WHERE outside_ns > 0 AND process_id IN (SELECT process_id FROM _input_range)
 ),

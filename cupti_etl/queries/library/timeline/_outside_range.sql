@@ -36,6 +36,8 @@ loads AS (
         FROM _host_span
         WHERE process_id IN (SELECT process_id FROM loading)
             AND source = 'api_call' AND class BETWEEN 2 AND 4
+            -- cudaMemGetInfo, for one, which CuPy calls before it loads.
+            AND NOT contains(name, 'Get')
     ) AS done
         ON done.process_id = loading.process_id AND done.end_ns <= loading.start_ns
     WHERE loading.start_ns - since_ns >= 10000000
@@ -50,14 +52,15 @@ inside AS (
 ),
 gaps AS (
     SELECT gpu, edge.process_id, host_ns, input_ns, next_correlation_id AS correlation_id,
-           cause.start_ns, cause.gap_ns - queued_ns AS length_ns,
+           cause.start_ns, cause.gap_ns - queued_ns - unknown_ns AS length_ns,
            greatest(least(cause.gap_ns // 100000, 20), 1000 // count(*) OVER ()) AS n,
            coalesce(next_name, next_kind) AS kernel,
            CASE WHEN loads.end_ns > cause.start_ns THEN since_ns END AS since_ns
     FROM _idle_cause AS cause
     JOIN _gap_edge AS edge USING (gpu, start_ns)
     ASOF LEFT JOIN loads
-        ON loads.process_id = edge.process_id AND loads.end_ns <= edge.end_ns - queued_ns
+        ON loads.process_id = edge.process_id
+        AND loads.end_ns <= edge.end_ns - queued_ns - unknown_ns
     WHERE cause.gap_ns >= 100000 AND host_ns + input_ns > 0
 ),
 calls AS (
