@@ -8,6 +8,7 @@ is said of the whole trace where the part that is asked, such as the steady stat
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -148,13 +149,11 @@ def none(trace: Trace) -> str:
         return nothing + _within(trace)
     whole = trace.whole
     if whole.is_imported and not whole.has_rows("gpu_activity"):
-        others = _of_other_chips(whole)
+        why, has_calls = _unrecorded(whole), whole.has_rows("api_call")
         for table, record, look in _HOST_ALONE:
             if whole.has_rows(table):
-                record = "" if whole.has_rows("api_call") else others or record
-                return f"None: {reason}{record}{look}"
-        if not whole.has_rows("api_call"):
-            return f"None: {reason}{others or _NO_CALL}"
+                return f"None: {reason}{why or ('' if has_calls else record)}{look}"
+        return f"None: {reason}{why or ('' if has_calls else _NO_CALL)}"
     return f"None: {reason}"
 
 
@@ -166,9 +165,13 @@ def _within(trace: Trace) -> str:
     return f" What kernels wait for inside: {sampled}cupti-etl query stall_advice TRACE."
 
 
-def _of_other_chips(trace: Trace) -> str:
-    """That an accelerator did something that the import left out; "" if none did."""
-    health = trace.query("capture_health")
+def _unrecorded(trace: Trace) -> str:
+    """Why an imported trace has no work of GPUs, as far as its import knows."""
+    health = list(trace.query("capture_health"))
+    lost = (str(row["detail"]).removesuffix(".") for row in health if row["section"] == "loss")
+    # Others are of NVTX, for one.
+    if details := dict.fromkeys(text for text in lost if re.search("CUDA|CUPTI|GPU", text)):
+        return "".join(f" {detail}." for detail in details)
     left_out = (str(row["subject"]) for row in health if row["section"] == "skipped")
     # Of NPUs of Ascend, only the arrows to what they did have a name.
     names = (name.removeprefix("arrows ") for name in left_out)

@@ -102,7 +102,11 @@ def note(processes: Mapping[int, Process], table: str, batch: pa.RecordBatch) ->
 
 def unrecorded(tool: str, asked: int) -> list[Loss]:
     """The GPU's work, where calls asked for some and the file has none; tools say nothing then."""
-    detail = f"{tool}: {asked} calls launched, copied or set, and no work of a GPU is in the file"
+    detail = (
+        f"{tool}: {asked:,} calls launched, copied or set, and no work of a GPU is in the file: it"
+        " may lack the permission (in a virtual machine, a container, WSL), or counters or another"
+        " profiler were in its way"
+    )
     return [Loss(None, "cupti_dropped", detail=detail)] if asked else []
 
 

@@ -9,6 +9,7 @@ import pytest
 from imports.conftest import Import, event, kineto
 from support.trace import assert_rows
 
+from cupti_etl.analysis.findings import none
 from cupti_etl.imports.kineto import reader
 from cupti_etl.imports.kineto.events import EventReader
 from cupti_etl.imports.source import ASKS
@@ -159,10 +160,14 @@ def test_work_that_was_asked_for_and_not_recorded(
         event("cuda_runtime", "cudaMalloc", 300, 5, correlation=300),
         *([event(work, "Memset (Device)", 110, 5, device=0, correlation=100)] if work else []),
     )
-    rows = list(imported(path).sql("FROM loss"))
-    assert [row["detail"].removesuffix(" no work of a GPU is in the file") for row in rows] == (
-        expected
-    )
+    trace = imported(path)
+    rows = list(trace.sql("FROM loss"))
+    told = [
+        row["detail"].split(" no work of a GPU is in the file: it may lack the permission")
+        for row in rows
+    ]
+    assert [detail for detail, _ in told] == expected
+    assert all(f" {row['detail']}." in none(trace) for row in rows)
 
 
 def test_imports_and_queries_know_the_same_calls_that_ask_for_work() -> None:
