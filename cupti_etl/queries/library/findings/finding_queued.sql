@@ -7,8 +7,8 @@
 --   _gpu_gap
 -- finding: idle with work on the queues (measured)
 -- advice: look at what it waits for: events of other streams, functions on the host
---   (cudaLaunchHostFunc), other ranks, graph launches, other programs on the GPU, a driver that
---   hands work over in batches (Windows, WSL)
+--   (cudaLaunchHostFunc), other ranks, graph launches, other programs on the GPU, moves of managed
+--   memory, a driver that hands work over in batches (Windows, WSL)
 -- shown: gap_attribution --where "queued_ns >= 20000" --sort queued_ns
 -- label: kernel = kernel(kernel)
 SELECT gpu, idle_ns AS saved_ns, 'above all before' AS culprit, kernel
