@@ -103,6 +103,8 @@ def test_communication_beside_a_kernel_fills_a_part_of_the_device(
         # As an H100 took: 16.8 million threads, which take 75.5 us in blocks of 256.
         ("saxpy", 32, 524288, 317.6, 256),
         ("saxpy", 64, 262144, 160.2, 98),
+        # Half of each warp has nothing to do, and no bytes.
+        ("saxpy", 16, 524288, 317.6, 286),
         ("saxpy", 128, 131072, 82.1, None),
         # Its threads do so much that fewer blocks begin in a clock.
         ("saxpy", 64, 262144, 324.7, None),

@@ -16,9 +16,9 @@
 WITH sizes AS (
     SELECT gpu.gpu, grid, block, demangled, total_ns, calls * 2000 AS launch_ns,
            -- How long as many clocks take as there are blocks.
-           calls::DOUBLE * blocks / (core_clock_khz / 1e6) AS clocks_ns, warps_per_block,
-           calls::DOUBLE * blocks * warps_per_block * 32 * 12
-               / (global_memory_bandwidth_kbps / 1e6) AS bytes_ns
+           calls::DOUBLE * blocks / (core_clock_khz / 1e6) AS clocks_ns,
+           list_product(string_split(block, 'x')::BIGINT[]) AS threads,
+           calls::DOUBLE * blocks * threads * 12 / (global_memory_bandwidth_kbps / 1e6) AS bytes_ns
     FROM kernel_occupancy AS occupancy
     JOIN (
         SELECT process_id, device_id, any_value(core_clock_khz) AS core_clock_khz,
@@ -33,7 +33,7 @@ WITH sizes AS (
 ),
 slow AS (
     SELECT *, total_ns - launch_ns
-               - greatest(clocks_ns / 0.84 * warps_per_block / 8, coalesce(bytes_ns, 0))
+               - greatest(clocks_ns / 0.84 * threads / 256, coalesce(bytes_ns, 0))
                AS saved_ns
     FROM sizes
     WHERE total_ns - launch_ns <= clocks_ns / 0.7
