@@ -4,7 +4,8 @@
 --   host, as far as kernels ran on it meanwhile (union), without moves that the program asked for
 --   and without those to the host that the host caused when it touched the memory: for these it is
 --   the host that waits. The culprit is what most of that time was of: faults, or moves in a
---   direction.
+--   direction; it says where faults, for which kernels wait longer than for the moves, were not
+--   recorded.
 -- requires: unified_memory, _gpu_span
 -- limits: What the host waits for in page faults of its own is not recorded.
 -- finding: kernels wait for managed memory (measured)
@@ -52,6 +53,8 @@ beside AS (
 SELECT gpu, any_value(ns) FILTER (WHERE counter IS NULL) AS saved_ns,
        'above all ' || replace(replace(
            arg_min(counter, (-ns, counter)) FILTER (WHERE counter IS NOT NULL),
-           'bytes_transfer_', ''), 'gpu_page_fault', 'in page faults') AS culprit
+           'bytes_transfer_', ''), 'gpu_page_fault', 'in page faults')
+           || CASE WHEN NOT EXISTS (FROM unified_memory WHERE counter = 'gpu_page_fault')
+                   THEN ' (without page faults, which were not recorded)' ELSE '' END AS culprit
 FROM beside
 GROUP BY gpu
