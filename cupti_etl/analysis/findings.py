@@ -58,6 +58,7 @@ _NO_CALL = (
 )
 # What Kineto calls the events of accelerators that are no GPUs, which are not read.
 _OTHER_CHIPS = ("mtia_", "hpu_", "privateuse1_", "glow_", "async_npu")
+_MUCH_PCT = 5
 # So many times longer than the work of its GPUs is a run of which that is said.
 _LONGER = 2
 # A call that takes one in so many parts of such a run is named.
@@ -185,7 +186,7 @@ def _looked_at(trace: Trace) -> str:
     """The time of which findings are shares, and how long the run is if that is much longer."""
     seen = list(trace.query("busy_breakdown"))
     span = max((row["span_ns"] or 0 for row in seen), default=0)
-    text = f"the {duration(span)} from the first to the last work of a GPU"
+    text = f"the {duration(span)} from the first to the last work of a GPU{_unknown(trace)}"
     told = {(row["section"], row["subject"]): row["value"] for row in trace.query("run_summary")}
     wall = told.get(("run", "wall")) or 0
     if wall <= _LONGER * span:
@@ -201,6 +202,15 @@ def _looked_at(trace: Trace) -> str:
     longest, name = max(named, default=(0, ""))
     within = f", {duration(longest)} of it in {name}" if _PARTS * longest >= wall else ""
     return f"{text}, in a run of {duration(wall)}{within}"
+
+
+def _unknown(trace: Trace) -> str:
+    """That for much of the time it is not known what a GPU did."""
+    idle = (row["span_pct"] for row in trace.query("idle_summary") if row["cause"] == "unknown")
+    percent = max(idle, default=0)
+    if percent < _MUCH_PCT or not trace.whole.has_rows("api_call"):
+        return ""
+    return f" (for {percent:.0f} % it may have worked on what was launched before the trace began)"
 
 
 def _found(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from support.trace import MakeTrace, assert_rows
 
+from cupti_etl.analysis.findings import about, find
+
 
 @pytest.mark.parametrize("source", ["import of kineto", "capture"])
 def test_what_waits_first_on_a_stream_may_wait_for_work_from_before_the_recording(
@@ -44,3 +46,5 @@ def test_what_waits_first_on_a_stream_may_wait_for_work_from_before_the_recordin
     assert_rows(found, f"saved_ns\n{130000 - unknown}")
     of_input = opened.query("idle_summary").refined("WHERE cause = 'input'")
     assert_rows(of_input, "idle_ns\n1000")
+    is_said = "launched before the trace began" in about(opened, find(opened))
+    assert is_said is (source == "import of kineto")
