@@ -56,8 +56,8 @@ USUAL = {
     "launch_to_gpu": "no activity has a recorded call.",
     "marker": "no ranges were recorded.",
     "memcpy": "no copies were recorded.",
-    "memory": "no allocations were recorded (capture with the kind memory, or profile_memory=True"
-    " of torch.profiler).",
+    "memory": "no allocations were recorded (capture with the kind memory, profile_memory=True of"
+    " torch.profiler, or --cuda-memory-usage=true of nsys).",
     "nccl_event": "NCCL told of no operation (capture with NCCL 2.27 or later; loss may say why).",
     "pc_sample": "no PCs were sampled (capture with --pc-sampling).",
     "pm_sample": "no PM samples were recorded (capture with --pm).",
