@@ -210,7 +210,7 @@ def _unknown(trace: Trace) -> str:
     percent = max(idle, default=0)
     if percent < _MUCH_PCT or not trace.whole.has_rows("api_call"):
         return ""
-    return f" (for {percent:.0f} % it may have worked on what was launched before the trace began)"
+    return f" (for {percent:.0f} % it is not known whether it worked, or what it waited for)"
 
 
 def _found(

@@ -24,7 +24,7 @@ _TABLE, _CUT = f"_derived_{_CAUSE}", "_cut_gap"
 _SAME = "USING (gpu, start_ns, gap_ns)"
 _OF_HOST = ("_host_span", "_blocking_copy")
 # Of when the first work of each stream began.
-_OF_STREAMS = ("gpu_interval", "capture")
+_OF_STREAMS = ("_stream_span", "capture")
 
 Need = Callable[["duckdb.DuckDBPyConnection", Sequence[str]], None]
 

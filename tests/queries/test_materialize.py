@@ -37,7 +37,7 @@ ENDED = "capture_id start_ns end_ns\n1 0 100"
 GAPS = "SELECT gap_ns, cause FROM _gap_cause ORDER BY start_ns"
 # What _gap_cause needs of them: gpu_activity tells communication by the rules.
 UNITS = {"edge", "host", "_blocking_copy", "kernel_rule", "_long_launch", "_capture_call"}
-UNITS |= {"_communication_kernel"}
+UNITS |= {"_communication_kernel", "_stream_span"}
 
 
 @pytest.fixture(autouse=True)

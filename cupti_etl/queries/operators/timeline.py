@@ -120,7 +120,7 @@ CAUSE = NativeOperator(
     name="host",
     along="start_ns",
     counted=("api_call",),
-    reads=("_gap_edge", "api_call", "_host_span", "_blocking_copy"),
+    reads=("_gap_edge", "api_call", "_host_span", "_blocking_copy", "_stream_span"),
     # In order, as calls are: few runs are merged fast.
     before={
         "_blocking": """

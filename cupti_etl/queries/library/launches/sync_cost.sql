@@ -54,7 +54,7 @@ outermost AS (
     WHERE until_ns IS NULL OR start_ns >= until_ns
 ),
 used AS (
-    SELECT DISTINCT process_id, gpu FROM gpu_interval
+    SELECT DISTINCT process_id, gpu FROM _stream_span
 ),
 busy AS (
     SELECT gpu, start_ns, end_ns, busy_before_ns FROM _busy_interval WHERE work = 'any'

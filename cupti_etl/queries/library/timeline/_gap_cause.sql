@@ -2,7 +2,7 @@
 --
 -- computed: As gap_attribution says.
 -- materialized: Made once for an opened trace, as several queries read it.
--- lookup: gpu_interval
+-- lookup: _stream_span
 -- columns:
 --   gpu, process_id, start_ns of _gap_spent
 --   gap_ns BIGINT [ns]: Length of the gap; the sum of the following.
@@ -17,13 +17,9 @@
 --   next_name VARCHAR: Its name, as in gpu_activity.
 WITH begun AS (
     -- PyTorch's profiler begins while its program runs, and has no work from before.
-    SELECT DISTINCT gpu, at_ns
-    FROM (
-        SELECT gpu, min(start_ns) AS at_ns
-        FROM gpu_interval
-        WHERE EXISTS (FROM capture WHERE source = 'import of kineto')
-        GROUP BY gpu, process_id, stream_id
-    )
+    SELECT DISTINCT gpu, start_ns AS at_ns
+    FROM _stream_span
+    WHERE EXISTS (FROM capture WHERE source = 'import of kineto')
 ),
 parts AS (
     SELECT spent.*, start_ns + gap_ns - split_ns AS left_ns,

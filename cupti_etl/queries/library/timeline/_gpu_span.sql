@@ -7,7 +7,7 @@
 -- columns:
 --   gpu, start_ns, end_ns of _parted_span
 SELECT gpu, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-FROM gpu_interval
+FROM _stream_span
 ANTI JOIN _not_recorded USING (gpu)
 GROUP BY gpu
 UNION ALL

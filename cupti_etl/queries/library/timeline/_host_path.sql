@@ -66,7 +66,7 @@ late AS (
     WHERE least(calls.end_ns, ahead.end_ns) > gaps.start_ns AND _blocking_copy.end_ns IS NULL
 ),
 used AS (
-    SELECT DISTINCT process_id, gpu FROM gpu_interval
+    SELECT DISTINCT process_id, gpu FROM _stream_span
 ),
 busy AS (
     SELECT gpu, start_ns, end_ns FROM _busy_interval WHERE work = 'any'
