@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.analysis.at_once import at_once
-from cupti_etl.analysis.notes import options_of
+from cupti_etl.analysis.notes import MUCH_PCT, options_of
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.empty import why_empty
@@ -58,7 +58,6 @@ _NO_CALL = (
 )
 # What Kineto calls the events of accelerators that are no GPUs, which are not read.
 _OTHER_CHIPS = ("mtia_", "hpu_", "privateuse1_", "glow_", "async_npu")
-_MUCH_PCT = 5
 # So many times longer than the work of its GPUs is a run of which that is said.
 _LONGER = 2
 # A call that takes one in so many parts of such a run is named.
@@ -208,7 +207,7 @@ def _unknown(trace: Trace) -> str:
     """That for much of the time it is not known what a GPU did."""
     idle = (row["span_pct"] for row in trace.query("idle_summary") if row["cause"] == "unknown")
     percent = max(idle, default=0)
-    if percent < _MUCH_PCT or not trace.whole.has_rows("api_call"):
+    if percent < MUCH_PCT or not trace.whole.has_rows("api_call"):
         return ""
     return f" (for {percent:.0f} % it is not known whether it worked, or what it waited for)"
 

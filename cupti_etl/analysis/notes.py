@@ -30,7 +30,8 @@ _KERNELS = "kernels"
 _MEMORY = "memory"
 # What findings of a report are about.
 OF_FINDINGS = frozenset({_KERNELS, _MEMORY})
-_MUCH_PCT = 5
+# Less of the time is not worth a word.
+MUCH_PCT = 5
 _ERRORS = 3
 
 
@@ -140,7 +141,7 @@ def outside(trace: Trace) -> Iterator[str]:
     if not trace.says or trace.whole is trace:
         return
     for row in trace.query("_launched_outside"):
-        if row["percent"] and row["percent"] >= _MUCH_PCT:
+        if row["percent"] and row["percent"] >= MUCH_PCT:
             yield (
                 f"{row['percent']:.0f} % of the work on GPUs of this part was launched outside of"
                 " it, by operators and ranges that are not shown: these are the ones in which the"
@@ -152,7 +153,7 @@ def lacking(trace: Trace, topics: Set[str]) -> Iterator[str]:
     """What answers of these topics lack: work on GPUs, where that is much, and page faults."""
     if not topics.isdisjoint(_BY_CALLS):
         for row in trace.query("_work_without_call"):
-            if row["percent"] and row["percent"] >= _MUCH_PCT:
+            if row["percent"] and row["percent"] >= MUCH_PCT:
                 yield (
                     f"{row['percent']:.0f} % of the work on GPUs was launched before the trace"
                     " began, or by calls that were not recorded, so no operator and no range has it"
@@ -160,7 +161,7 @@ def lacking(trace: Trace, topics: Set[str]) -> Iterator[str]:
     # Most traces have no such graph; to sum up all work for them would take longer than the answer.
     if _KERNELS in topics and trace.has_rows("graph_trace"):
         for row in trace.query("_whole_graph"):
-            if row["percent"] and row["percent"] >= _MUCH_PCT:
+            if row["percent"] and row["percent"] >= MUCH_PCT:
                 yield (
                     f"{row['percent']:.0f} % of the work on GPUs are CUDA graphs that were recorded"
                     " as a whole, so no kernel of them is known (nsys profile"
@@ -180,13 +181,13 @@ def lacking(trace: Trace, topics: Set[str]) -> Iterator[str]:
 def _without_operators(row: Mapping[str, Any]) -> Iterator[str]:
     percent, graphs = row["percent"] or 0, row["graph_percent"] or 0
     # Where graphs did more, operators launched some of them.
-    if _MUCH_PCT <= graphs <= percent + 1:
+    if MUCH_PCT <= graphs <= percent + 1:
         yield (
             f"{percent:.0f} % of the work on GPUs was asked for by no operator: graphs of CUDA or"
             f" HIP, which launched {graphs:.0f} %, run without operators; a run without graphs"
             " shows whose it is"
         )
-    elif percent - (row["annotation_percent"] or 0) >= _MUCH_PCT:
+    elif percent - (row["annotation_percent"] or 0) >= MUCH_PCT:
         yield f"{percent:.0f} % of the work on GPUs was asked for by no operator"
 
 
