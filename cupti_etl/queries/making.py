@@ -23,6 +23,14 @@ MOST_THREADS = 4
 _EACH_BYTES = 2 << 30
 
 
+class _Caller:
+    """One who asked for something, with the threads that help."""
+
+    def __init__(self) -> None:
+        # How many of them are busy.
+        self.busy = 0
+
+
 class Making:
     """Who makes something of one trace at the moment.
 
@@ -44,7 +52,7 @@ class Making:
         self._most = 0
         self._taken: set[str] = set()
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
-        # What a thread, or the one that it helps, has taken.
+        # Whom a thread works for, and what it, or the one that it helps, has taken.
         self._here = threading.local()
 
     @contextlib.contextmanager
@@ -70,10 +78,12 @@ class Making:
     def _entered(
         self, con: duckdb.DuckDBPyConnection, may_enter: Callable[[], bool]
     ) -> Iterator[duckdb.DuckDBPyConnection]:
+        before = getattr(self._here, "caller", None)
+        self._here.caller = _Caller()
         with self._changed:
             self._changed.wait_for(may_enter)
             self._callers += 1
-            self._busy += 1
+            self._add_busy(1)
         try:
             with self._another(con) as own:
                 yield own
@@ -81,6 +91,7 @@ class Making:
             with self._changed:
                 self._callers -= 1
                 self._add_busy(-1)
+            self._here.caller = before
 
     @contextlib.contextmanager
     def taken(self, name: str) -> Iterator[None]:
@@ -90,7 +101,7 @@ class Making:
             yield
             return
         with self._changed:
-            if name in self._taken:
+            while name in self._taken:
                 with self._idle():
                     self._changed.wait_for(lambda: name not in self._taken)
             self._taken.add(name)
@@ -119,7 +130,7 @@ class Making:
             for name in left:
                 make(con, name)
             return
-        mine = self._mine()
+        mine, caller = self._mine(), self._here.caller
 
         def work(own: duckdb.DuckDBPyConnection) -> None:
             try:
@@ -132,10 +143,10 @@ class Making:
                 raise
 
         def help_out() -> None:
-            self._here.taken = mine
+            self._here.taken, self._here.caller = mine, caller
             with self._changed:
                 self._changed.wait_for(lambda: not left or self._busy < self._most)
-                self._busy += 1
+                self._add_busy(1)
             try:
                 if left:
                     with self._another(con) as own:
@@ -201,16 +212,22 @@ class Making:
 
     @contextlib.contextmanager
     def _idle(self) -> Iterator[None]:
-        """Wait, while another may do something."""
+        """Wait, while another may do something, and then until the caller's others leave room."""
+        caller = self._here.caller
         self._add_busy(-1)
         try:
             yield
-        finally:
+            with self._changed:
+                self._changed.wait_for(lambda: caller.busy < max(self._most, 1))
+                self._add_busy(1)
+        except BaseException:
             self._add_busy(1)
+            raise
 
     def _add_busy(self, number: int) -> None:
         with self._changed:
             self._busy += number
+            self._here.caller.busy += number
             self._changed.notify_all()
 
 

@@ -100,8 +100,7 @@ class Views:
         with self._making.alone(con) as beside:
             self.open(sources)
             self._forget_unanswerable(beside)
-            tables = sorted(self._made.keys() & TABLES.keys())
-            self._renew(beside, tables, self._materialized.names)
+            self._renew(beside, sorted(self._made.keys() & TABLES.keys()), self._materialized.names)
 
     def names(self) -> list[str]:
         """What can be asked, whether it was made or not."""
@@ -169,8 +168,11 @@ class Views:
     def index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
         """Compute all that is computed once for a trace, if it can be kept in its folder."""
         self._refresh(con)
+        return interruptible(partial(self._index, con), self.stop)
+
+    def _index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
         with self._making.connection(con) as beside:
-            return interruptible(partial(self._materialized.index, beside), self.stop)
+            return self._materialized.index(beside)
 
     def prepare(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what statements are going to need."""
@@ -192,8 +194,8 @@ class Views:
 
     def most_at_once(self, con: duckdb.DuckDBPyConnection) -> int:
         """How many statements have room for what they need."""
-        with self._making.connection(con) as beside:
-            return self._making.most_at_once(beside)
+        with self.cursor(con) as own:
+            return self._making.most_at_once(own)
 
     def was_forgotten(self, error: Exception) -> bool:
         """Whether a statement that was bound lacks what was taken away since."""
@@ -216,8 +218,7 @@ class Views:
             if now != self._state:
                 self._state, self._parts = now, by_table(now, self._folders)
                 self._forget_unanswerable(beside)
-            changed = self._tables.changed(self._parts)
-            self._renew(beside, changed, self._materialized.stale(now))
+            self._renew(beside, self._tables.changed(self._parts), self._materialized.stale(now))
 
     def _looked(self) -> State:
         return self._state
@@ -367,8 +368,7 @@ class Views:
         given = self._choice.given if self._choice else {}
         if tables := [name for name in missing if name in TABLES and name not in given]:
             self._make_tables(con, tables)
-        missing = [name for name in missing if name not in self._made]
-        self._making.each(con, missing, self._make)
+        self._making.each(con, [name for name in missing if name not in tables], self._make)
 
     def _execute(self, con: duckdb.DuckDBPyConnection, statement: str) -> None:
         """Run a statement of our own, and make what it lacks."""
