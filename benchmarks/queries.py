@@ -1,7 +1,7 @@
 """Time of every query of the library on a synthetic trace of many kernels.
 
-Two processes share two GPUs; four streams overlap; each kernel has its launch, steps of
-1000 kernels are NVTX ranges, some work is copies and collectives.  Parts are written the
+Two processes, which are ranks, share two GPUs; four streams overlap; each kernel has its launch,
+steps of 1000 kernels are NVTX ranges, some work is copies and collectives.  Parts are written the
 way a capture writes them.  The rows are made anew each time, unless --keep says where they
 lie; the figures are of a warm file cache.  "first" is in a trace of which nothing was asked
 before; "reopened" is in one just opened of which that was.  "cpu" is the time of all cores
@@ -44,6 +44,8 @@ _ORDER = ("start_ns", "timestamp_ns", "correlation_id")
 # The place of a row in time; each process has every second pair of rows.
 BEGIN = "1763668800000000000 + i * 1000"
 PROCESS = "4611686018427387 * (1 + i % 4 // 2)"
+# Each process has one of a pair of collectives, on its own GPU; they end together.
+COLLECTIVE = "i % 100 IN (0, 3)"
 # Columns that are not NULL, by table; i counts kernels, `every` the kernels to a row.
 COLUMNS: dict[str, tuple[int, dict[str, str]]] = {
     "kernel": (
@@ -54,8 +56,9 @@ COLUMNS: dict[str, tuple[int, dict[str, str]]] = {
             "stream_id": "7 + i // 16 % 4",
             "context_id": "1",
             "start_ns": f"{BEGIN} + (r * 2000)::BIGINT",
-            "end_ns": f"{BEGIN} + (r * 2000)::BIGINT + 700 + (r * r * s * 20000)::BIGINT",
-            "name": "CASE WHEN i % 50 = 0 THEN 'ncclDevKernel_AllReduce_Sum_f32_RING_LL'"
+            "end_ns": f"CASE WHEN {COLLECTIVE} THEN {BEGIN} - i % 100 * 1000 + 9000"
+            f" ELSE {BEGIN} + (r * 2000)::BIGINT + 700 + (r * r * s * 20000)::BIGINT END",
+            "name": f"CASE WHEN {COLLECTIVE} THEN 'ncclDevKernel_AllReduce_Sum_f32_RING_LL'"
             f" ELSE '_ZN2at6native10elementwise' || i % {STEP} * 7919 % {NAMES} || 'Ev' END",
             "correlation_id": "i",
             "grid_id": "i",

@@ -33,6 +33,7 @@ _FINDING_WITH_KERNEL = (
 )
 # Why a trace has no row of a table or query, for which most queries have to give no other reason.
 USUAL = {
+    "_collective": "no communication kernels were recorded.",
     "_device_limits": "the trace does not say what its devices can hold.",
     "_gpu_gap": "no GPU was idle between two recorded activities.",
     "_gpu_span": "no finished GPU activity was recorded.",
@@ -46,7 +47,6 @@ USUAL = {
     "_tuning_process": "no tuner tried out kernels, as far as stacks and cleared caches tell.",
     "api_call": "no API calls were recorded (capture with --api default).",
     "capture_window": "no recording windows are known (imported traces have none).",
-    "collective": "no communication kernels were recorded.",
     "cubin": "the code of the functions was not stored (capture without --no-cubins).",
     "device": "no device records were recorded, so it is not known which GPU ran the kernels.",
     "gpu_activity": "no GPU activity was recorded.",

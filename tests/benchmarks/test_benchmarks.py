@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import cupti_etl
+
 ROOT = Path(__file__).parents[2]
 TINY = {
     "bucket": ["--ranks", "2", "--kernels", "5000"],
@@ -56,6 +58,20 @@ def test_a_benchmark(name: str, page) -> None:  # type: ignore[no-untyped-def]
         assert value is not None, key
         assert math.isfinite(value), key
         assert value >= 0, key
+
+
+def test_ranks_of_the_trace_wait_for_each_other(page, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    from benchmarks import queries
+
+    queries.make(tmp_path / "run", 2000)
+    with cupti_etl.open(tmp_path / "run") as trace:
+        rows = list(
+            trace.sql("SELECT rank, operations, caused_ns > 0 AS late FROM collective_wait")
+        )
+    assert rows == [
+        {"rank": 1, "operations": 20, "late": True},
+        {"rank": 0, "operations": 20, "late": False},
+    ]
 
 
 def test_the_page_is_current(page) -> None:  # type: ignore[no-untyped-def]

@@ -2,7 +2,7 @@
 --
 -- computed: Sum of _exposed_wait over collectives, for others than those of finding_straggler. The
 --   culprit is the rank, or the GPU of a process without one, for which it waited most.
--- requires: collective
+-- requires: _collective
 -- finding: waiting for other ranks in collectives (measured)
 -- advice: give all as much to do, and keep their hosts from stopping at different times
 -- shown: collective_wait

@@ -2,7 +2,7 @@
 --
 -- computed: Sum of _exposed_wait over sends and receives. The culprit is the rank, or the GPU of a
 --   process without one, for which it waited most.
--- requires: collective
+-- requires: _collective
 -- finding: waiting for the other end of sends and receives, as stages of a pipeline do (measured)
 -- advice: use more micro-batches or another schedule, and give all stages as much to do
 -- shown: nccl_p2p

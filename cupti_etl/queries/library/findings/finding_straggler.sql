@@ -2,7 +2,7 @@
 --
 -- computed: Of the ranks that wait for one of _late_rank, the one that waited most for it, as they
 --   wait at the same time (_exposed_wait). Where clocks are not known, the mean of the others.
--- requires: collective
+-- requires: _collective
 -- finding: other ranks wait for one (measured)
 -- advice: look at that rank's host, clocks and share of the data
 -- shown: collective_wait

@@ -2,7 +2,7 @@
 --
 -- computed: One row a host, of its first rank, where rank_clock knows the difference.
 -- scope: whole
--- gathered: collective
+-- gathered: _collective
 -- columns:
 --   rank INTEGER: The rank.
 --   who VARCHAR: The rank and its host.

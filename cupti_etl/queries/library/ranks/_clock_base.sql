@@ -2,7 +2,7 @@
 --
 -- computed: Offsets, and the intervals of both offset and drift, are those of _clock_link, added up
 --   along the way from the base. A drift on it that is not known is within 200 ppm.
--- requires: collective
+-- requires: _collective
 -- materialized: Few rows, of all operations of all ranks.
 -- limits: As rank_clock.
 -- scope: whole

@@ -3,7 +3,7 @@
 -- computed: Those of a line through the medians of 16 parts of the time of _clock_pair. Their
 --   intervals are what cause and effect leave: no rank ends an operation before the other one has
 --   begun it.
--- requires: collective
+-- requires: _collective
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

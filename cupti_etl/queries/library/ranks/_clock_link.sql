@@ -2,7 +2,7 @@
 --
 -- computed: Of the process that _clock_way names, by the line through the operations of both
 --   (_clock_pair, _clock_line). Processes of one host have one clock.
--- requires: collective
+-- requires: _collective
 -- limits: As rank_clock.
 -- scope: whole
 -- columns:

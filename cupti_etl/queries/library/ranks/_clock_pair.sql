@@ -7,7 +7,7 @@
 --   difference more of 32 operations of the other find a partner than at any other. The same is
 --   what differs by less than a 64th, a 16th or a quarter of the median time from one operation to
 --   the next: the least that decides.
--- requires: collective
+-- requires: _collective
 -- materialized: Made once for an opened trace, as _clock_line and _clock_link read it.
 -- scope: whole
 -- columns:

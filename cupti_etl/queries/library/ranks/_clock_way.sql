@@ -6,15 +6,15 @@
 --   with one of its host, or else of the group of which it has most operations. The first of those
 --   that no way connects with the first rank is compared with that all the same, by operations of
 --   one kernel: not all groups have a name.
--- requires: collective
+-- requires: _collective
 -- scope: whole
 -- columns:
---   process_id, rank of collective
+--   process_id, rank of _collective
 --   other_id BIGINT: The process that it is compared with; NULL of the first.
 --   is_host BOOLEAN: Whether that is one of its host; NULL of the first.
 WITH RECURSIVE ranks AS MATERIALIZED (
     SELECT process_id, rank, host, row_number() OVER (ORDER BY rank, process_id) AS place
-    FROM (SELECT DISTINCT process_id, rank FROM collective)
+    FROM (SELECT DISTINCT process_id, rank FROM _collective)
     LEFT JOIN (SELECT process_id, any_value(host) AS host FROM process GROUP BY process_id)
         USING (process_id)
 ),

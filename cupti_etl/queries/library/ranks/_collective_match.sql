@@ -8,11 +8,11 @@
 --   not tell, it is not known which two belong together.
 -- scope: start_ns
 -- columns:
---   process_id, rank, gpu of _collective_time
+--   process_id, rank, gpu, kind, number of _collective_time
 --   collective VARCHAR: AllReduce, AllGather, ReduceScatter and so on.
 --   name VARCHAR: Mangled name.
 --   operation BIGINT: Number of the operation in this trace, from 1; unmatched ones have their own.
---   start_ns, end_ns, exposed_ns, bytes of _collective_time
+--   start_ns, end_ns, bytes of _collective_time
 --   element_type VARCHAR: Type of an element; NULL if not known.
 --   group_size BIGINT [ranks]: Ranks that take part; NULL if not known.
 --   communicator BIGINT: NCCL's id of the group; NULL if NCCL did not tell.
@@ -75,7 +75,7 @@ operations AS (
     FROM named
     GROUP BY operation_id
 )
-SELECT process_id, rank, gpu, collective, name, operation, start_ns, end_ns, exposed_ns, bytes,
+SELECT process_id, rank, gpu, kind, number, collective, name, operation, start_ns, end_ns, bytes,
        element_type, group_size, communicator, algorithm, protocol, call_start_ns,
        CASE WHEN NOT is_matched THEN NULL WHEN nccl_id IS NOT NULL THEN 'nccl'
             WHEN sequence IS NOT NULL THEN 'pytorch' WHEN is_any_in_order THEN 'order'

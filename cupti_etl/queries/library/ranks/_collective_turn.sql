@@ -6,7 +6,7 @@
 --   (_clock_base). If not, recordings began and ended apart, or miss some: an operation is the one
 --   whose end is nearest, if the two overlap or may have ended so, have one size and neither has a
 --   nearer one, or the one between those of its neighbours.
--- requires: collective
+-- requires: _collective
 -- limits: Operations that the first rank of a group does not have have no row. Broadcasts and sends
 --   may end apart.
 -- scope: whole

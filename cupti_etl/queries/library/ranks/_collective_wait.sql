@@ -5,7 +5,7 @@
 --   they share and NCCL's or PyTorch's numbers match them, by the median of the differences of
 --   their ends from that of their first rank. A rank waits from its start until the last one
 --   starts, and at most until its own end; the rest is transfer.
--- requires: collective
+-- requires: _collective
 -- limits: Broadcasts and sends do not end together; they are left out.
 -- scope: start_ns
 -- columns:

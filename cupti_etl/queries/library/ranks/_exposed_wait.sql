@@ -3,7 +3,7 @@
 -- computed: The union of the waiting of _collective_wait and of _send_wait on a GPU, without the
 --   time in which it computed. What two operations wait for at a time is of the one that began
 --   first.
--- requires: collective
+-- requires: _collective
 -- lookup: _busy_interval
 -- columns:
 --   gpu BIGINT: Number of the GPU that waited, as in gpu.

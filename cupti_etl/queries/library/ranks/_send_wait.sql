@@ -3,11 +3,11 @@
 -- computed: Of the pairs of _nccl_pair, on one clock by _clock_base: from when the kernel began
 --   until the last of the others did. One that ended before another one began has not waited for
 --   that: what it sent was kept for it.
--- requires: collective
+-- requires: _collective
 -- limits: As nccl_p2p; of pairs whose clocks have no common base nothing is known.
 -- scope: start_ns
 -- columns:
---   process_id, gpu of collective
+--   process_id, gpu of _collective
 --   start_ns BIGINT [epoch ns]: When its kernel began, by the clock of its process.
 --   wait_ns BIGINT [ns]: How long it waited.
 --   last_rank INTEGER: Rank that it waited for; NULL if it has none.
@@ -44,5 +44,5 @@ lasts AS (
 SELECT lasts.process_id, own.gpu, lasts.start_ns, begun_ns - lasts.start_ns AS wait_ns,
        others.rank AS last_rank, others.gpu AS last_gpu
 FROM lasts
-JOIN collective AS own USING (process_id, start_ns, end_ns)
-JOIN collective AS others ON (others.process_id, others.start_ns, others.end_ns) = mate
+JOIN _collective AS own USING (process_id, start_ns, end_ns)
+JOIN _collective AS others ON (others.process_id, others.start_ns, others.end_ns) = mate

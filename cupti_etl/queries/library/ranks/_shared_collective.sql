@@ -2,7 +2,7 @@
 --
 -- computed: Operations of _collective_match of the kinds that end together, those that as many
 --   ranks have as have any.
--- requires: collective
+-- requires: _collective
 -- limits: Only processes with a rank. Broadcasts and sends do not end together.
 -- scope: start_ns
 -- columns:

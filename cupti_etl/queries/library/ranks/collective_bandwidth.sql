@@ -7,7 +7,7 @@
 --   ranks: those of the group, where it is known, else the world size, or the ranks in the trace.
 --   The link's peak is that of the slowest GPU, if all of the operation are on one host
 --   (_link_peak).
--- requires: collective
+-- requires: _collective
 -- materialized: Few rows, of all operations of all ranks.
 -- limits: Bandwidths are NULL where sizes are not known. An operation counts as matched if two
 --   ranks have it, or one if no other of the trace has any like it.
@@ -16,7 +16,7 @@
 --   unmatched, reason
 -- chart: bars(collective, total_ns)
 -- alias: nccl_gpu_time_util_map, get_comm_comp_overlap
--- gathered: collective, _nccl_kernel
+-- gathered: _collective, _collective_exposed, _nccl_kernel
 -- columns:
 --   collective, bytes, element_type, algorithm, protocol of _collective_match
 --   ranks BIGINT [ranks]: Ranks that took part, or that are assumed.
@@ -40,11 +40,14 @@ WITH world AS (
     FROM process
 ),
 members AS (
-    SELECT match.*, host, links.link, peak_gbps,
+    SELECT match.*, exposed_ns, host, links.link, peak_gbps,
            coalesce(bytes, max(bytes) OVER (PARTITION BY operation)) AS own_bytes
     FROM _collective_match AS match
-    LEFT JOIN (SELECT process_id, any_value(host) AS host FROM process GROUP BY process_id)
-        USING (process_id)
+    JOIN _collective_exposed AS exposed
+        ON exposed.process_id = match.process_id AND exposed.gpu IS NOT DISTINCT FROM match.gpu
+        AND exposed.kind = match.kind AND exposed.number = match.number
+    LEFT JOIN (SELECT process_id, any_value(host) AS host FROM process GROUP BY process_id) AS hosts
+        ON hosts.process_id = match.process_id
     LEFT JOIN (SELECT DISTINCT process_id, gpu, device_id FROM gpu) AS devices
         ON devices.process_id = match.process_id AND devices.gpu = match.gpu
     LEFT JOIN _link_peak AS links

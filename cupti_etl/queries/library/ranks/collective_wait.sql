@@ -5,7 +5,7 @@
 --   one. By chance a rank is last in one of n operations of n ranks: a straggler is so in 10
 --   operations and more, 3 standard deviations above that, and in the middle one of these comes
 --   later than clocks may be wrong (_clock_base).
--- requires: collective
+-- requires: _collective
 --   _collective_wait: no operation is known to be in the trace of all its ranks (ask the traces of
 --     all ranks together; where that was done, reason in collective_bandwidth says why).
 -- materialized: Few rows, of all operations of all ranks.
@@ -13,7 +13,7 @@
 -- front: How long does each rank wait in collectives, and which one do they wait for?
 -- first: rank, operations, wait_ns, wait_pct, transfer_ns, caused_ns, last_pct, is_straggler
 -- chart: bars(rank, wait_ns)
--- gathered: collective, _nccl_kernel
+-- gathered: _collective, _nccl_kernel
 -- columns:
 --   rank INTEGER: The rank; NULL of processes that have none.
 --   gpu BIGINT: Number of the GPU, as in gpu; of a rank with several, the least.

@@ -4,14 +4,14 @@
 --   operations that they have in common, or, if they are not in a group with it, with the next one
 --   on the shortest way to it: differences along that way are added up, and so are their intervals
 --   (_clock_link, _clock_base).
--- requires: collective
+-- requires: _collective
 -- limits: Without numbers, the first 5000 operations that each process has in common with the other
 --   one, and of those the first 2500 of the other; operations at a perfectly even pace tell
 --   nothing, nor do sends and receives among more than two processes. Intervals hold for clocks
 --   that run evenly; they are as wide as the shortest operations last. Hosts of one name are taken
 --   for one.
 -- scope: whole
--- gathered: collective
+-- gathered: _collective
 -- columns:
 --   process_id, rank of _clock_base
 --   ahead_ns BIGINT [ns]: How far its clock is ahead of the first rank's at at_ns; NULL if that is

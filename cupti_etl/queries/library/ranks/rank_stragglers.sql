@@ -7,7 +7,7 @@
 --   standard deviations of that binomial, with 10 operations or more, it is persistent. The
 --   score is the least mean time of its own work (from the end of
 --   one operation to the start of the next) of any rank over that of the rank.
--- requires: collective
+-- requires: _collective
 --   _shared_collective: no operation that ends together is known to be in the traces of all ranks,
 --     or processes have no rank (ask the traces of all ranks together; collective_wait tells of
 --     groups, and of GPUs without a rank).
@@ -18,7 +18,7 @@
 -- first: rank, waiting_caused_ns, last_pct, mean_late_ns, is_persistent, own_ns
 -- chart: bars(rank, waiting_caused_ns)
 -- alias: get_potential_stragglers
--- gathered: collective, _nccl_kernel
+-- gathered: _collective, _nccl_kernel
 -- columns:
 --   rank INTEGER: The rank.
 --   operations BIGINT [operations]: Operations that all ranks have.
