@@ -102,6 +102,7 @@ const struct operator_kind busy_operator = {
 	.name = "busy",
 	.widths = {4},
 	.ordered = 1,
+	.keys = 2,
 	.out_widths = {5, 3},
 	.state_bytes = sizeof(struct busy),
 	.row = busy_row,

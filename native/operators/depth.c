@@ -132,8 +132,8 @@ static int depth_finish(void *state, struct table *out)
 		struct stream *stream = &depth->streams.all[i];
 		int64_t *row = table_add(out);
 
-		if (!row || sort_rows(stream->joins, stream->n, 1) ||
-		    sort_rows(stream->leaves, stream->n, 1))
+		if (!row || sort_numbers(stream->joins, stream->n) ||
+		    sort_numbers(stream->leaves, stream->n))
 			return -ENOMEM;
 		memcpy(row, ids_key(&depth->streams.ids, i), 4 * sizeof *row);
 		describe(stream, row);

@@ -241,6 +241,7 @@ const struct operator_kind edge_operator = {
 	.name = "edge",
 	.widths = {OFF_FIELDS, N_FIELDS},
 	.ordered = 1 << 1,
+	.keys = 2,
 	.out_widths = {GAP_FIELDS, 2},
 	.state_bytes = sizeof(struct edges),
 	.row = edges_row,

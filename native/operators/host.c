@@ -228,6 +228,7 @@ const struct operator_kind host_operator = {
 	.name = "host",
 	.widths = {5},
 	.ordered = 1,
+	.keys = 2,
 	.out_widths = {N_FIELDS},
 	.state_bytes = sizeof(struct host),
 	.row = host_row,

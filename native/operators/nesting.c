@@ -1,11 +1,11 @@
 /* _range_parent, _range_path, _range_time and _range_turn: which range is around each, what their
  * names are, and which is the innermost of a thread from some time on.
  *
- * Rows of the input: process, thread, start, end (UNKNOWN: never), range, name, the name without
- * what makes ranges of one kind differ; by process and thread in the order of the starts, of ranges
- * that begin at once the longer first.
+ * Rows of the input: start, minus its end (UNKNOWN: never), range, process, thread, name, the name
+ * without what makes ranges of one kind differ; in that order, of ranges that begin at once the
+ * longer first.
  *
- * Ranges that may be around something to come are on a stack, each of which lasts at least as long
+ * Ranges of a thread that may be around something to come are on a stack, each of which lasts at least as long
  * as those above it: one that ends before a later one does is around nothing any more. */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "arrow/heap.h"
 #include "operators/operator.h"
 
-enum { PROCESS, THREAD, START, END, RANGE, NAME, KIND, N_FIELDS };
+enum { START, MINUS_END, RANGE, PROCESS, THREAD, NAME, KIND, N_FIELDS };
 enum { RANGES, PATHS, TURNS };
 enum { OUT_RANGE, OUT_AROUND, OUT_DEPTH, OUT_PATH, OUT_ALIKE, OUT_PROCESS, OUT_START, OUT_END,
        N_RANGES };
@@ -26,65 +26,70 @@ struct open {
 	int64_t until, range, path, alike;
 };
 
-struct nesting {
-	struct ids paths;	/* by parent path and name */
-	ITEMS(int64_t) alike;	/* by parent and kind, the first range */
+struct thread {
 	struct open *stack;
 	size_t depth, capacity;
 	struct heap ends;
-	int64_t process, thread, turn_ns; /* when the last turn of the thread was */
-	bool is_begun, has_turn;
+	size_t turn; /* its last one, counted from 1 */
+};
+
+struct nesting {
+	struct ids paths;	/* by parent path and name */
+	ITEMS(int64_t) alike;	/* by parent and kind, the first range */
+	ITEMS(struct thread) threads;
 };
 
 /* From `at` on `range` is the innermost of the thread; at its begin rather than at another's end. */
-static int turn(struct nesting *nesting, int64_t at, int64_t range, bool is_begin,
+static int turn(struct thread *thread, const int64_t *key, int64_t at, int64_t range, bool is_begin,
 		struct table *out)
 {
 	struct table *turns = &out[TURNS];
+	int64_t *last = thread->turn ? turns->rows + turns->width * (thread->turn - 1) : NULL;
 
-	if (nesting->has_turn && nesting->turn_ns == at) {
+	if (last && last[TURN_AT] == at) {
 		if (is_begin)
-			turns->rows[turns->width * (turns->n - 1) + TURN_RANGE] = range;
+			last[TURN_RANGE] = range;
 		return 0;
 	}
-	nesting->turn_ns = at;
-	nesting->has_turn = true;
-	return TABLE_PUT(turns, nesting->process, nesting->thread, at, range);
+	if (TABLE_PUT(turns, key[0], key[1], at, range))
+		return -ENOMEM;
+	thread->turn = turns->n;
+	return 0;
 }
 
 /* Ranges that last less are around nothing that comes. */
-static void leave(struct nesting *nesting, int64_t until)
+static void leave(struct thread *thread, int64_t until)
 {
-	while (nesting->depth && nesting->stack[nesting->depth - 1].until < until)
-		nesting->depth--;
+	while (thread->depth && thread->stack[thread->depth - 1].until < until)
+		thread->depth--;
 }
 
-static const struct open *innermost(const struct nesting *nesting)
+static const struct open *innermost(const struct thread *thread)
 {
 	static const struct open none = {INT64_MAX, UNKNOWN, UNKNOWN, UNKNOWN};
 
-	return nesting->depth ? &nesting->stack[nesting->depth - 1] : &none;
+	return thread->depth ? &thread->stack[thread->depth - 1] : &none;
 }
 
 /* The ends before a start, each time once. */
-static int end_before(struct nesting *nesting, int64_t start, struct table *out)
+static int end_before(struct thread *thread, const int64_t *key, int64_t start, struct table *out)
 {
-	while (nesting->ends.n && nesting->ends.items[0].end < start) {
-		int64_t at = heap_pop(&nesting->ends).end;
+	while (thread->ends.n && thread->ends.items[0].end < start) {
+		int64_t at = heap_pop(&thread->ends).end;
 
-		while (nesting->ends.n && nesting->ends.items[0].end == at)
-			heap_pop(&nesting->ends);
-		leave(nesting, at + 1);
-		if (turn(nesting, at, innermost(nesting)->range, false, out))
+		while (thread->ends.n && thread->ends.items[0].end == at)
+			heap_pop(&thread->ends);
+		leave(thread, at + 1);
+		if (turn(thread, key, at, innermost(thread)->range, false, out))
 			return -ENOMEM;
 	}
 	return 0;
 }
 
 /* The number of the path of a range in the innermost that is open; -ENOMEM. */
-static int64_t path_of(struct nesting *nesting, int64_t name, struct table *out)
+static int64_t path_of(struct nesting *nesting, const struct thread *thread, int64_t name, struct table *out)
 {
-	int64_t parent = innermost(nesting)->path;
+	int64_t parent = innermost(thread)->path;
 	size_t known = nesting->paths.n;
 	int64_t number;
 
@@ -92,15 +97,15 @@ static int64_t path_of(struct nesting *nesting, int64_t name, struct table *out)
 	number = ids_of(&nesting->paths, (const int64_t[]){parent, name});
 	if (number < 0 || (size_t)number < known)
 		return number;
-	if (TABLE_PUT(&out[PATHS], number, parent, name, (int64_t)nesting->depth))
+	if (TABLE_PUT(&out[PATHS], number, parent, name, (int64_t)thread->depth))
 		return -ENOMEM;
 	return number;
 }
 
 /* The number of all ranges of that kind in ranges that are alike, of which this is one; -ENOMEM. */
-static int64_t alike_of(struct nesting *nesting, int64_t kind, int64_t range)
+static int64_t alike_of(struct nesting *nesting, const struct thread *thread, int64_t kind, int64_t range)
 {
-	const int64_t key[] = {innermost(nesting)->alike, kind};
+	const int64_t key[] = {innermost(thread)->alike, kind};
 	size_t known = nesting->alike.ids.n;
 	int64_t *first = ITEM_OF(nesting->alike, 2, key);
 
@@ -111,75 +116,65 @@ static int64_t alike_of(struct nesting *nesting, int64_t kind, int64_t range)
 	return first - nesting->alike.all;
 }
 
-/* All ends of a thread, of which no more comes. */
-static int end_all(struct nesting *nesting, struct table *out)
-{
-	int result = end_before(nesting, INT64_MAX, out);
-
-	nesting->ends.n = 0;
-	nesting->depth = 0;
-	return result;
-}
-
 static int nesting_row(void *state, unsigned input, const int64_t *row, struct table *out)
 {
 	struct nesting *nesting = state;
-	int64_t until = row[END] == UNKNOWN ? INT64_MAX : row[END], path, alike, *made;
+	struct thread *thread = ITEM_OF(nesting->threads, 2, row + PROCESS);
+	int64_t until = row[MINUS_END] == UNKNOWN ? INT64_MAX : -row[MINUS_END], path, alike, *made;
 
 	(void)input;
-	if (!nesting->is_begun || row[PROCESS] != nesting->process ||
-	    row[THREAD] != nesting->thread) {
-		if (end_all(nesting, out))
-			return -ENOMEM;
-		nesting->process = row[PROCESS];
-		nesting->thread = row[THREAD];
-		nesting->is_begun = true;
-		nesting->has_turn = false;
-	}
-	if (end_before(nesting, row[START], out))
+	if (!thread || end_before(thread, row + PROCESS, row[START], out))
 		return -ENOMEM;
-	leave(nesting, until);
-	path = path_of(nesting, row[NAME], out);
-	alike = alike_of(nesting, row[KIND], row[RANGE]);
+	leave(thread, until);
+	path = path_of(nesting, thread, row[NAME], out);
+	alike = alike_of(nesting, thread, row[KIND], row[RANGE]);
 	made = path < 0 || alike < 0 ? NULL : table_add(&out[RANGES]);
 	if (!made)
 		return -ENOMEM;
 	made[OUT_RANGE] = row[RANGE];
-	made[OUT_AROUND] = innermost(nesting)->range;
-	made[OUT_DEPTH] = (int64_t)nesting->depth;
+	made[OUT_AROUND] = innermost(thread)->range;
+	made[OUT_DEPTH] = (int64_t)thread->depth;
 	made[OUT_PATH] = path;
 	made[OUT_ALIKE] = alike;
 	made[OUT_PROCESS] = row[PROCESS];
 	made[OUT_START] = row[START];
-	made[OUT_END] = row[END];
+	made[OUT_END] = row[MINUS_END] == UNKNOWN ? UNKNOWN : until;
 	/* What lasts no time is passed over. */
-	if ((until > row[START] && turn(nesting, row[START], row[RANGE], true, out)) ||
-	    GROW(nesting->stack, nesting->depth, nesting->capacity))
+	if ((until > row[START] && turn(thread, row + PROCESS, row[START], row[RANGE], true, out)) ||
+	    GROW(thread->stack, thread->depth, thread->capacity))
 		return -ENOMEM;
-	nesting->stack[nesting->depth++] = (struct open){until, row[RANGE], path, alike};
-	return until > row[START] && until < INT64_MAX ? heap_push(&nesting->ends, until, 0) : 0;
+	thread->stack[thread->depth++] = (struct open){until, row[RANGE], path, alike};
+	return until > row[START] && until < INT64_MAX ? heap_push(&thread->ends, until, 0) : 0;
 }
 
-/* Numbers of ranges that are alike become the first of these, which is not known before. */
+/* The last ends of threads; and numbers of ranges that are alike become the first of these, which is
+ * not known before. */
 static int nesting_finish(void *state, struct table *out)
 {
 	struct nesting *nesting = state;
 	struct table *ranges = &out[RANGES];
+	int result = 0;
 
 	for (size_t i = 0; i < ranges->n; i++) {
 		int64_t *alike = &ranges->rows[ranges->width * i + OUT_ALIKE];
 
 		*alike = nesting->alike.all[*alike];
 	}
-	return end_all(nesting, out);
+	for (size_t i = 0; !result && i < nesting->threads.ids.n; i++)
+		result = end_before(&nesting->threads.all[i], ids_key(&nesting->threads.ids, i),
+				    INT64_MAX, out);
+	return result;
 }
 
 static void nesting_free(void *state)
 {
 	struct nesting *nesting = state;
 
-	free(nesting->stack);
-	free(nesting->ends.items);
+	for (size_t i = 0; i < nesting->threads.ids.n; i++) {
+		free(nesting->threads.all[i].stack);
+		free(nesting->threads.all[i].ends.items);
+	}
+	FREE_ITEMS(nesting->threads);
 	ids_free(&nesting->paths);
 	FREE_ITEMS(nesting->alike);
 }
@@ -187,6 +182,8 @@ static void nesting_free(void *state)
 const struct operator_kind nesting_operator = {
 	.name = "nesting",
 	.widths = {N_FIELDS},
+	.ordered = 1,
+	.keys = 3,
 	.out_widths = {N_RANGES, N_PATHS, N_TURNS},
 	.state_bytes = sizeof(struct nesting),
 	.row = nesting_row,

@@ -26,7 +26,7 @@ static const struct operator_kind *const kinds[] = {
 	&busy_operator, &edge_operator,  &host_operator,	   &run_operator,
 	&trend_operator, &depth_operator, &shared_operator,
 	&sample_operator, &range_operator, &streams_operator, &nesting_operator,
-	&rising_operator,  &unpaired_operator,
+	&rising_operator,  &unpaired_operator, &span_operator,
 };
 
 /* Once a block of this size was freed, glibc keeps what it is given back in smaller pieces: a batch
@@ -229,7 +229,7 @@ int etl_operator_slice(struct etl_operator *operator)
 		struct table *rows = &operator->cut[input];
 		struct reading reading = {operator, input};
 		int result =
-			read_in_order(rows->rows, rows->n, rows->width, read_row, &reading);
+			read_in_order(rows->rows, rows->n, rows->width, operator->kind->keys, read_row, &reading);
 
 		if (result)
 			return result;

@@ -30,7 +30,8 @@ static inline int64_t bits_of(double value)
 struct operator_kind {
 	const char *name;
 	unsigned widths[MAX_INPUTS]; /* of an input that it has; 0 after those, as below */
-	unsigned ordered; /* bits of the inputs whose rows are wanted in the order of time */
+	unsigned ordered; /* bits of the inputs whose rows are wanted in order, of time as a rule */
+	unsigned keys;	  /* the columns by which, the first ones */
 	unsigned out_widths[MAX_OUTPUTS];
 	size_t state_bytes; /* all zeros at first */
 	int (*row)(void *state, unsigned input, const int64_t *row, struct table *out);
@@ -46,4 +47,4 @@ struct operator_kind {
 
 extern const struct operator_kind busy_operator, edge_operator, host_operator, run_operator, trend_operator;
 extern const struct operator_kind depth_operator, shared_operator, sample_operator, range_operator,
-	streams_operator, nesting_operator, rising_operator, unpaired_operator;
+	span_operator, streams_operator, nesting_operator, rising_operator, unpaired_operator;

@@ -1,5 +1,5 @@
-/* A merge sort that begins with the runs that are there: parts of a trace are sorted.  A few runs
- * are merged while they are read, and no row is moved. */
+/* Parts of a trace are sorted: the few runs that they make are merged while they are read, and no row
+ * is moved.  Others are sorted digit by digit, in time that is linear in them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,37 +11,25 @@
 #define FEW_RUNS 64
 #define FEW_TIES 16
 
-static bool is_before(const int64_t *a, const int64_t *b, unsigned width)
+static bool is_before(const int64_t *a, const int64_t *b, unsigned keys)
 {
-	return a[0] != b[0] ? a[0] < b[0] : width > 1 && a[1] < b[1];
-}
+	unsigned i = 0;
 
-/* Rows of `left` and `right`, each in order, into `to`; of equals the left one comes first. */
-static void merge(int64_t *to, const int64_t *left, const int64_t *middle, const int64_t *right,
-		  const int64_t *end, unsigned width)
-{
-	while (left < middle && right < end) {
-		const int64_t **from = is_before(right, left, width) ? &right : &left;
-
-		memcpy(to, *from, width * sizeof *to);
-		to += width;
-		*from += width;
-	}
-	memcpy(to, left, (size_t)(middle - left) * sizeof *to);
-	to += middle - left;
-	memcpy(to, right, (size_t)(end - right) * sizeof *to);
+	while (i + 1 < keys && a[i] == b[i])
+		i++;
+	return a[i] < b[i];
 }
 
 /* Puts the last of the rows of a run in its place, if that is among those of the same start. */
-static bool put_in_place(int64_t *rows, size_t first, size_t at, unsigned width)
+static bool put_in_place(int64_t *rows, size_t first, size_t at, unsigned width, unsigned keys)
 {
 	int64_t row[MAX_WIDTH];
 	size_t to = at;
 
 	while (to > first && at - to < FEW_TIES &&
-	       is_before(rows + at * width, rows + (to - 1) * width, width))
+	       is_before(rows + at * width, rows + (to - 1) * width, keys))
 		to--;
-	if (to > first && is_before(rows + at * width, rows + (to - 1) * width, width))
+	if (to > first && is_before(rows + at * width, rows + (to - 1) * width, keys))
 		return false;
 	if (rows[to * width] != rows[at * width])
 		return false;
@@ -53,14 +41,14 @@ static bool put_in_place(int64_t *rows, size_t first, size_t at, unsigned width)
 
 /* Where each run begins, and n at the end; returns how many runs, -ENOMEM.  Rows that start at
  * one moment are often in no order, and make no run. */
-static int64_t find_runs(int64_t *rows, size_t n, unsigned width, size_t **out)
+static int64_t find_runs(int64_t *rows, size_t n, unsigned width, unsigned keys, size_t **out)
 {
 	size_t n_runs = 0, capacity = 0, *starts = NULL;
 
 	for (size_t i = 0; i <= n; i++) {
 		if (i > 0 && i < n &&
-		    (!is_before(rows + i * width, rows + (i - 1) * width, width) ||
-		     put_in_place(rows, starts[n_runs - 1], i, width)))
+		    (!is_before(rows + i * width, rows + (i - 1) * width, keys) ||
+		     put_in_place(rows, starts[n_runs - 1], i, width, keys)))
 			continue;
 		if (GROW(starts, n_runs, capacity)) {
 			free(starts);
@@ -72,47 +60,84 @@ static int64_t find_runs(int64_t *rows, size_t n, unsigned width, size_t **out)
 	return (int64_t)n_runs - 1;
 }
 
-/* Merges runs until one is left. */
-static int merge_runs(int64_t *rows, size_t n, unsigned width, size_t *starts, int64_t n_runs)
+#define DIGIT_BITS 11
+
+struct place {
+	uint64_t key;
+	size_t row;
+};
+
+/* Sorts by the key; what is equal stays in its order.  `spare` has room for as many. */
+static void sort_places(struct place **places, struct place **spare, size_t n)
 {
-	int64_t *from = rows, *to, *spare;
+	uint64_t least = UINT64_MAX, most = 0;
 
-	if (n_runs <= 1)
-		return 0;
-	spare = to = malloc(n * width * sizeof *to);
-	if (!spare)
-		return -ENOMEM;
-	while (n_runs > 1) {
-		int64_t *swapped = from;
-		int64_t merged = 0;
-
-		for (int64_t i = 0; i < n_runs; i += 2) {
-			size_t left = starts[i] * width;
-			size_t middle = starts[i + 1] * width;
-			size_t end = (i + 2 <= n_runs ? starts[i + 2] : n) * width;
-
-			merge(to + left, from + left, from + middle, from + middle, from + end,
-			      width);
-			starts[merged++] = starts[i];
-		}
-		starts[merged] = n;
-		n_runs = merged;
-		from = to;
-		to = swapped;
+	for (size_t i = 0; i < n; i++) {
+		least = (*places)[i].key < least ? (*places)[i].key : least;
+		most = (*places)[i].key > most ? (*places)[i].key : most;
 	}
-	if (from != rows)
-		memcpy(rows, from, n * width * sizeof *rows);
+	for (unsigned shift = 0; shift < 64 && (most - least) >> shift; shift += DIGIT_BITS) {
+		size_t ends[(1 << DIGIT_BITS) + 1] = {0};
+		struct place *from = *places;
+
+		for (size_t i = 0; i < n; i++)
+			ends[((from[i].key - least) >> shift & ((1 << DIGIT_BITS) - 1)) + 1]++;
+		for (size_t digit = 0; digit < 1 << DIGIT_BITS; digit++)
+			ends[digit + 1] += ends[digit];
+		for (size_t i = 0; i < n; i++)
+			(*spare)[ends[(from[i].key - least) >> shift & ((1 << DIGIT_BITS) - 1)]++] = from[i];
+		*places = *spare;
+		*spare = from;
+	}
+}
+
+/* The rows in order; -ENOMEM. */
+static int find_order(const int64_t *rows, size_t n, unsigned width, unsigned keys, struct place **out)
+{
+	struct place *places = malloc(n * sizeof *places), *spare = malloc(n * sizeof *spare);
+
+	if (!places || !spare) {
+		free(places);
+		free(spare);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < n; i++)
+		places[i].row = i;
+	for (unsigned column = keys; column-- > 0;) {
+		/* Numbers below zero come first. */
+		for (size_t i = 0; i < n; i++)
+			places[i].key = (uint64_t)rows[places[i].row * width + column] ^ UINT64_C(1) << 63;
+		sort_places(&places, &spare, n);
+	}
 	free(spare);
+	*out = places;
 	return 0;
 }
 
-int sort_rows(int64_t *rows, size_t n, unsigned width)
+int sort_numbers(int64_t *numbers, size_t n)
 {
-	size_t *starts = NULL;
-	int64_t n_runs = n > 1 ? find_runs(rows, n, width, &starts) : 0;
-	int result = n_runs < 0 ? (int)n_runs : merge_runs(rows, n, width, starts, n_runs);
+	struct place *order;
+	int result = n > 1 ? find_order(numbers, n, 1, 1, &order) : 0;
 
-	free(starts);
+	if (result || n < 2)
+		return result;
+	for (size_t i = 0; i < n; i++)
+		numbers[i] = (int64_t)(order[i].key ^ UINT64_C(1) << 63);
+	free(order);
+	return 0;
+}
+
+static int read_sorted(const int64_t *rows, size_t n, unsigned width, unsigned keys, row_reader *read,
+		       void *data)
+{
+	struct place *order;
+	int result = find_order(rows, n, width, keys, &order);
+
+	if (result)
+		return result;
+	for (size_t i = 0; !result && i < n; i++)
+		result = read(data, rows + order[i].row * width);
+	free(order);
 	return result;
 }
 
@@ -121,7 +146,8 @@ struct run {
 };
 
 /* Reads a few runs as one. */
-static int read_runs(struct run *runs, size_t n_runs, unsigned width, row_reader *read, void *data)
+static int read_runs(struct run *runs, size_t n_runs, unsigned width, unsigned keys, row_reader *read,
+		     void *data)
 {
 	while (n_runs > 0) {
 		const int64_t *limit = NULL; /* where the next run goes on */
@@ -131,18 +157,18 @@ static int read_runs(struct run *runs, size_t n_runs, unsigned width, row_reader
 		for (size_t i = 1; i < n_runs; i++) {
 			const int64_t *other = runs[i].at;
 
-			if (is_before(runs[i].at, first->at, width)) {
+			if (is_before(runs[i].at, first->at, keys)) {
 				other = first->at;
 				first = &runs[i];
 			}
-			if (!limit || is_before(other, limit, width))
+			if (!limit || is_before(other, limit, keys))
 				limit = other;
 		}
 		do {
 			result = read(data, first->at);
 			first->at += width;
 		} while (!result && first->at < first->end &&
-			 (!limit || !is_before(limit, first->at, width)));
+			 (!limit || !is_before(limit, first->at, keys)));
 		if (result)
 			return result;
 		if (first->at == first->end)
@@ -151,22 +177,21 @@ static int read_runs(struct run *runs, size_t n_runs, unsigned width, row_reader
 	return 0;
 }
 
-int read_in_order(int64_t *rows, size_t n, unsigned width, row_reader *read, void *data)
+int read_in_order(int64_t *rows, size_t n, unsigned width, unsigned keys, row_reader *read, void *data)
 {
 	struct run runs[FEW_RUNS];
 	size_t *starts = NULL;
-	int64_t n_runs = n ? find_runs(rows, n, width, &starts) : 0;
+	int64_t n_runs = n ? find_runs(rows, n, width, keys, &starts) : 0;
 	int result = n_runs < 0 ? (int)n_runs : 0;
 
 	if (n_runs > FEW_RUNS) {
-		result = merge_runs(rows, n, width, starts, n_runs);
-		starts[1] = n;
-		n_runs = 1;
+		free(starts);
+		return read_sorted(rows, n, width, keys, read, data);
 	}
 	for (int64_t i = 0; i < n_runs; i++)
 		runs[i] = (struct run){rows + starts[i] * width, rows + starts[i + 1] * width};
 	if (!result && n_runs > 0)
-		result = read_runs(runs, (size_t)n_runs, width, read, data);
+		result = read_runs(runs, (size_t)n_runs, width, keys, read, data);
 	free(starts);
 	return result;
 }

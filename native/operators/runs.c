@@ -134,6 +134,7 @@ const struct operator_kind run_operator = {
 	.name = "run",
 	.widths = {6},
 	.ordered = 1,
+	.keys = 2,
 	.out_widths = {9},
 	.state_bytes = sizeof(struct runs),
 	.row = runs_row,

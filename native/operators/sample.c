@@ -94,6 +94,7 @@ const struct operator_kind sample_operator = {
 	.name = "sample",
 	.widths = {3},
 	.ordered = 1,
+	.keys = 2,
 	.out_widths = {4},
 	.state_bytes = sizeof(struct sample),
 	.row = sample_row,

@@ -194,6 +194,7 @@ const struct operator_kind streams_operator = {
 	.name = "streams",
 	.widths = {N_FIELDS},
 	.ordered = 1,
+	.keys = 2,
 	.out_widths = {4, 2 + KEY_FIELDS, 3},
 	.state_bytes = sizeof(struct streams),
 	.row = streams_row,

@@ -125,6 +125,7 @@ const struct operator_kind trend_operator = {
 	.name = "trend",
 	.widths = {4},
 	.ordered = 1,
+	.keys = 2,
 	.out_widths = {14},
 	.state_bytes = sizeof(struct trend),
 	.row = trend_row,

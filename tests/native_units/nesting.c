@@ -18,13 +18,11 @@ struct range {
 	int64_t thread, start, until;
 };
 
-/* By thread and start, of those that begin at once the longer first. */
+/* By start, of those that begin at once the longer first. */
 static int compare(const void *a, const void *b)
 {
 	const struct range *one = a, *other = b;
 
-	if (one->thread != other->thread)
-		return one->thread < other->thread ? -1 : 1;
 	if (one->start != other->start)
 		return one->start < other->start ? -1 : 1;
 	return one->until > other->until ? -1 : one->until < other->until;
@@ -80,14 +78,18 @@ static void check_turns(const struct table *rows, const struct range *ranges, in
 	size_t found = 0;
 
 	for (int64_t thread = 0; thread < 3; thread++) {
+		const int64_t *row = rows->rows, *end = row + rows->width * rows->n;
+
 		for (int64_t at = 0; at < MOST_NS; at++) {
-			const int64_t *row = rows->rows + rows->width * found;
 			int64_t range;
 
 			if (!is_turn(ranges, n, thread, at, &range))
 				continue;
-			CHECK(found++ < rows->n);
-			CHECK(row[1] == thread && row[2] == at && row[3] == range);
+			while (row < end && row[1] != thread)
+				row += rows->width;
+			CHECK(row < end && row[2] == at && row[3] == range);
+			row += rows->width;
+			found++;
 		}
 	}
 	CHECK(found == rows->n);
@@ -110,9 +112,8 @@ static void check_nesting(void)
 	}
 	qsort(ranges, (size_t)n, sizeof *ranges, compare);
 	for (int64_t i = 0; i < n; i++) {
-		int64_t end = ranges[i].until == INT64_MAX ? UNKNOWN : ranges[i].until;
-
-		int64_t row[] = {7, ranges[i].thread, ranges[i].start, end, i, below(3), below(3)};
+		int64_t end = ranges[i].until == INT64_MAX ? UNKNOWN : -ranges[i].until;
+		int64_t row[] = {ranges[i].start, end, i, 7, ranges[i].thread, below(3), below(3)};
 
 		CHECK(nesting_operator.row(state, 0, row, out) == 0);
 	}

@@ -56,9 +56,9 @@ static void check_order(int64_t times)
 		one[i] = below(50);
 		sum += i;
 	}
-	CHECK(read_in_order(rows[0], (size_t)n, 3, is_in_order, last) == 0);
+	CHECK(read_in_order(rows[0], (size_t)n, 3, 2, is_in_order, last) == 0);
 	CHECK(last[2] == sum && last[3] == n);
-	CHECK(sort_rows(one, (size_t)n, 1) == 0);
+	CHECK(sort_numbers(one, (size_t)n) == 0);
 	for (int64_t i = 1; i < n; i++)
 		CHECK(one[i - 1] <= one[i]);
 }
@@ -300,7 +300,7 @@ static void check_quantiles(void)
 	for (int64_t i = 0; i < n; i++)
 		values[i] = below(5) ? below(100) : below(3) * 5000000000 - 5000000000;
 	memcpy(sorted, values, sizeof values);
-	CHECK(sort_rows(sorted, (size_t)n, 1) == 0);
+	CHECK(sort_numbers(sorted, (size_t)n) == 0);
 	CHECK(quantile(values, (size_t)n, 0) == (double)sorted[0]);
 	CHECK(quantile(values, (size_t)n, 1) == (double)sorted[n - 1]);
 	CHECK(quantile(values, (size_t)n, 0.5) ==

@@ -49,6 +49,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
         "-DIN_FLIGHT=32",
     ],
     "nesting": native_sources("collector"),
+    "spans": native_sources("collector"),
     "nvtx": inject("environment", "nvtx", "nvtx_table", "range"),
     # So few that the program can have more.
     "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],

@@ -11,23 +11,58 @@ _KIND = """
              name, ', (seq = \\d+|op_id = \\d+|input_op_ids = \\[[^\\]]*\\])', '', 'g'
          ) ELSE name END"""
 
+# Starts and ends, starts before ends of the same time.
+_MARKER = f"""
+    SELECT timestamp_ns, CASE WHEN event = 'end' THEN 2::BIGINT
+                              WHEN domain = 'NCCL' THEN 0::BIGINT ELSE 1::BIGINT END,
+           {known("process_id")}, {known("marker_id")}, {known("thread_id")}, {numbered("domain")},
+           {numbered()}
+    FROM marker
+    WHERE event IN ('start', 'end')"""
+# Once for each number, so that DuckDB leaves the join out where nobody asks for the name.
+_NAMES = "(SELECT id, any_value(name) AS name FROM _derived_span_name GROUP BY id)"
+
+SPAN = NativeOperator(
+    name="span",
+    along="timestamp_ns",
+    counted=("marker",),
+    reads=("marker",),
+    named="(SELECT name FROM marker UNION ALL SELECT domain FROM marker)",
+    first=f"SELECT * REPLACE ({UNKNOWN} AS timestamp_ns) FROM ({_MARKER} AND timestamp_ns IS NULL)",
+    inputs=(f"{_MARKER} AND timestamp_ns IS NOT NULL",),
+    outputs={
+        "_derived_span": "process_id:BIGINT? start_ns:BIGINT? end_ns:BIGINT? name:BIGINT?"
+        " domain:BIGINT? thread_id:INTEGER? end_thread_id:INTEGER? marker_id:INTEGER? range_id"
+    },
+    queries={
+        "_range_span": f"""
+            SELECT process_id, start_ns, end_ns, names.name, domains.name AS domain, thread_id,
+                   end_thread_id, marker_id, range_id
+            FROM _derived_span AS span
+            LEFT JOIN {_NAMES} AS names ON names.id = span.name
+            LEFT JOIN {_NAMES} AS domains ON domains.id = span.domain"""
+    },
+)
+
 NESTING = NativeOperator(
     name="nesting",
+    along="start_ns",
+    counted=("_range_span",),
     reads=("marker", "_range_span"),
     named="marker",
     before={
         "_kind": f"""
             SELECT id, min(id) OVER (PARTITION BY kind) AS kind
             FROM (SELECT id, {_KIND} AS kind FROM _derived_nesting_name)""",
-        "_span": f"""
-            SELECT {known("process_id")}, {known("thread_id")}, start_ns, {known("end_ns")},
-                   range_id, {numbered()}, coalesce(kind, {UNKNOWN})
-            FROM _range_span
-            LEFT JOIN _kind ON _kind.id = {numbered()}
-            WHERE start_ns IS NOT NULL
-            ORDER BY process_id, thread_id, start_ns, end_ns DESC NULLS FIRST, range_id""",
     },
-    inputs=("FROM _span",),
+    inputs=(
+        f"""
+        SELECT start_ns, coalesce(-end_ns, {UNKNOWN}), range_id, {known("process_id")},
+               {known("thread_id")}, {numbered()}, coalesce(kind, {UNKNOWN})
+        FROM _range_span
+        LEFT JOIN _kind ON _kind.id = {numbered()}
+        WHERE start_ns IS NOT NULL""",
+    ),
     outputs={
         "_derived_parent": "range_id parent_range_id:BIGINT? depth:INTEGER path alike_range_id"
         " process_id:BIGINT? start_ns end_ns:BIGINT?",
@@ -106,4 +141,4 @@ RISING = NativeOperator(
     queries={"range_gpu": "FROM _derived_range_gpu"},
 )
 
-OPERATORS = (NESTING, RANGE, RISING)
+OPERATORS = (SPAN, NESTING, RANGE, RISING)

@@ -58,7 +58,8 @@ SELECT spans.process_id, start_ns,
        name, domain, spans.thread_id, coalesce(end_thread_id, early.thread_id) AS end_thread_id,
        spans.marker_id,
        row_number() OVER (
-           ORDER BY spans.process_id, start_ns, spans.marker_id, spans.thread_id, domain, name
+           ORDER BY spans.process_id, start_ns, spans.marker_id, spans.thread_id, hash(domain),
+                    hash(name)
        ) AS range_id
 FROM spans
 LEFT JOIN early ON early.process_id = spans.process_id AND early.marker_id = spans.marker_id
