@@ -41,7 +41,7 @@ struct operator_kind {
 	int (*slice)(void *state, struct table *out);
 	/* Of one whose rows can be shared out: begins a state that reads from another what that was
 	 * given as its first input. */
-	int (*beside)(void *state, const void *other);
+	int (*beside)(void *state, void *other);
 	unsigned shared_by; /* the column of its other inputs that says whose a row is */
 };
 

@@ -1,7 +1,6 @@
 /* _range_own: what was asked for within each NVTX range, and in no range inside it.
  *
- * Rows of input 0, by process and thread in the order of time: process, thread, from when on,
- * the innermost range; UNKNOWN outside of all.  Of input 1: calls (calls.h), the thread instead of
+ * Rows of input 0: process, thread, from when on, the innermost range; UNKNOWN outside of all.  Of input 1: calls (calls.h), the thread instead of
  * the name.  Of input 2: process, correlation id, start, end (never before it), GPU, kind (0 kernel,
  * 1 copy, 2 set, 3 another), bytes; UNKNOWN for NULL. */
 #include <errno.h>
@@ -10,6 +9,7 @@
 
 #include "operators/calls.h"
 #include "operators/operator.h"
+#include "operators/ordered.h"
 
 enum { PROCESS, CORRELATION, START, END, GPU, KIND, BYTES, N_FIELDS };
 enum { KERNEL, COPY, SET };
@@ -19,7 +19,9 @@ struct turn {
 };
 
 struct thread {
-	size_t first, n, last; /* its turns; the one that was asked for last */
+	struct turn *turns;
+	size_t n, capacity, last; /* the one that was asked for last */
+	bool is_in_order;
 };
 
 struct own {
@@ -32,25 +34,51 @@ struct ranges {
 	struct calls calls; /* with the range instead of the name */
 	ITEMS(struct thread) threads;
 	ITEMS(struct own) owns;
-	struct turn *turns;
-	size_t n_turns, turns_capacity;
-	bool is_beside; /* the turns are another's */
+	bool is_complete; /* no turn comes any more */
+	bool is_beside;	  /* the turns are another's */
 };
 
 static int add_turn(struct ranges *ranges, const int64_t *row)
 {
-	struct thread *thread;
+	struct thread *thread = ranges->is_complete ? NULL : ITEM_OF(ranges->threads, 2, row);
 
-	if (ranges->is_beside)
-		return -EINVAL;
-	thread = ITEM_OF(ranges->threads, 2, row);
-	if (!thread || GROW(ranges->turns, ranges->n_turns, ranges->turns_capacity))
-		return -ENOMEM;
-	if (thread != &ranges->threads.all[ranges->threads.ids.n - 1])
-		return -EINVAL; /* another thread's came in between */
-	if (!thread->n++)
-		thread->first = thread->last = ranges->n_turns;
-	ranges->turns[ranges->n_turns++] = (struct turn){row[2], row[3]};
+	if (!thread || GROW(thread->turns, thread->n, thread->capacity))
+		return ranges->is_complete ? -EINVAL : -ENOMEM;
+	thread->is_in_order = !thread->n || (thread->is_in_order && thread->turns[thread->n - 1].at <= row[2]);
+	thread->turns[thread->n++] = (struct turn){row[2], row[3]};
+	return 0;
+}
+
+static int put_turn(void *data, const int64_t *row)
+{
+	struct turn **to = data;
+
+	*(*to)++ = (struct turn){row[0], row[1]};
+	return 0;
+}
+
+/* All turns are there. */
+static int complete(struct ranges *ranges)
+{
+	for (size_t i = 0; !ranges->is_complete && i < ranges->threads.ids.n; i++) {
+		struct thread *thread = &ranges->threads.all[i];
+		struct turn *turns, *to;
+		int result;
+
+		if (thread->is_in_order)
+			continue;
+		turns = to = malloc(thread->n * sizeof *turns);
+		if (!turns)
+			return -ENOMEM;
+		result = read_in_order((int64_t *)thread->turns, thread->n, 2, 1, put_turn, &to);
+		free(thread->turns);
+		thread->turns = turns;
+		thread->capacity = thread->n;
+		thread->is_in_order = true;
+		if (result)
+			return result;
+	}
+	ranges->is_complete = true;
 	return 0;
 }
 
@@ -59,13 +87,12 @@ static int64_t range_of(struct ranges *ranges, const int64_t *key, int64_t at)
 {
 	int64_t number = ids_find(&ranges->threads.ids, key);
 	struct thread *thread = number < 0 ? NULL : &ranges->threads.all[number];
-	const struct turn *turns = ranges->turns;
-	size_t low, high;
+	const struct turn *turns = thread ? thread->turns : NULL;
+	size_t low = 0, high; /* at or before the turn that is wanted, and after it */
 
-	if (!thread || at == UNKNOWN || at < turns[thread->first].at)
+	if (!turns || at == UNKNOWN || at < turns[0].at)
 		return UNKNOWN;
-	low = thread->first; /* at or before the turn that is wanted */
-	high = thread->first + thread->n;
+	high = thread->n;
 	if (turns[thread->last].at <= at) {
 		low = thread->last;
 		if (low + 1 == high || turns[low + 1].at > at)
@@ -128,6 +155,8 @@ static int ranges_row(void *state, unsigned input, const int64_t *row, struct ta
 	(void)out;
 	if (input == 0)
 		return add_turn(ranges, row);
+	if (complete(ranges))
+		return -ENOMEM;
 	if (input == 1) {
 		int64_t key[] = {row[CALL_PROCESS], row[CALL_NAME]}, in_range[CALL_FIELDS];
 
@@ -150,11 +179,12 @@ static int ranges_slice(void *state, struct table *out)
 	return 0;
 }
 
-static int ranges_beside(void *state, const void *other)
+static int ranges_beside(void *state, void *other)
 {
-	struct ranges *ranges = state;
-	const struct ranges *first = other;
+	struct ranges *ranges = state, *first = other;
 
+	if (complete(first))
+		return -ENOMEM;
 	for (size_t i = 0; i < first->threads.ids.n; i++) {
 		struct thread *thread =
 			ITEM_OF(ranges->threads, 2, ids_key(&first->threads.ids, i));
@@ -163,9 +193,7 @@ static int ranges_beside(void *state, const void *other)
 			return -ENOMEM;
 		*thread = first->threads.all[i];
 	}
-	ranges->turns = first->turns;
-	ranges->n_turns = first->n_turns;
-	ranges->is_beside = true;
+	ranges->is_complete = ranges->is_beside = true;
 	return 0;
 }
 
@@ -189,10 +217,10 @@ static void ranges_free(void *state)
 {
 	struct ranges *ranges = state;
 
+	for (size_t i = 0; !ranges->is_beside && i < ranges->threads.ids.n; i++)
+		free(ranges->threads.all[i].turns);
 	FREE_ITEMS(ranges->threads);
 	FREE_ITEMS(ranges->owns);
-	if (!ranges->is_beside)
-		free(ranges->turns);
 	calls_free(&ranges->calls);
 }
 

@@ -15,7 +15,8 @@ enum { OWN = 2, LEAST = 4, GREATEST, N_NUMBERS };
 #define NONE SIZE_MAX
 
 struct place {
-	int64_t around, depth;
+	int64_t around;
+	int64_t levels; /* it and those around it; 0: not known */
 };
 
 struct sum {
@@ -25,19 +26,45 @@ struct sum {
 };
 
 struct rising {
-	ITEMS(struct place) places; /* by range */
-	ITEMS(struct sum) sums;	    /* by range and key */
+	struct place *places; /* by range: they are counted from 1 on */
+	size_t n_places;
+	ITEMS(struct sum) sums; /* by range and key */
 	size_t *first;		    /* sums by depth */
 	size_t n_depths, capacity;
 };
 
+static struct place *place_of(const struct rising *rising, int64_t range)
+{
+	return range >= 0 && (size_t)range < rising->n_places && rising->places[range].levels
+		       ? &rising->places[range]
+		       : NULL;
+}
+
+static int make_room(struct rising *rising, size_t range)
+{
+	size_t n = rising->n_places * 2 > range ? rising->n_places * 2 : range + 1;
+	struct place *places;
+
+	if (range < rising->n_places)
+		return 0;
+	places = realloc(rising->places, n * sizeof *places);
+	if (!places)
+		return -ENOMEM;
+	memset(places + rising->n_places, 0, (n - rising->n_places) * sizeof *places);
+	rising->places = places;
+	rising->n_places = n;
+	return 0;
+}
+
 static int add_place(struct rising *rising, const int64_t *row)
 {
-	struct place *place = ITEM_OF(rising->places, 1, row);
-
-	if (!place || row[2] < 0)
-		return place ? -EINVAL : -ENOMEM;
-	*place = (struct place){row[1], row[2]};
+	if (row[2] < 0)
+		return -EINVAL;
+	if (row[0] < 0 || row[0] > UINT32_MAX)
+		return -E2BIG;
+	if (make_room(rising, (size_t)row[0]))
+		return -ENOMEM;
+	rising->places[row[0]] = (struct place){row[1], row[2] + 1};
 	for (; rising->n_depths <= (size_t)row[2]; rising->n_depths++) {
 		if (GROW(rising->first, rising->n_depths, rising->capacity))
 			return -ENOMEM;
@@ -49,13 +76,13 @@ static int add_place(struct rising *rising, const int64_t *row)
 /* Adds numbers to those of a range; of one that has no place nothing is known. */
 static int add(struct rising *rising, const int64_t *key, const int64_t *numbers)
 {
-	int64_t place = ids_find(&rising->places.ids, key);
-	struct sum *sum = place < 0 ? NULL : ITEM_OF(rising->sums, 2, key);
+	const struct place *place = place_of(rising, key[0]);
+	struct sum *sum = place ? ITEM_OF(rising->sums, 2, key) : NULL;
 
 	if (!sum)
-		return place < 0 ? 0 : -ENOMEM;
+		return place ? -ENOMEM : 0;
 	if (!sum->is_begun) {
-		size_t *first = &rising->first[rising->places.all[place].depth];
+		size_t *first = &rising->first[place->levels - 1];
 
 		memcpy(sum->numbers, numbers, sizeof sum->numbers);
 		sum->is_begun = true;
@@ -87,7 +114,6 @@ static int rising_finish(void *state, struct table *out)
 		for (size_t at = rising->first[depth]; at != NONE; at = rising->sums.all[at].next) {
 			struct sum sum = rising->sums.all[at];
 			int64_t key[2], *row = table_add(out);
-			int64_t place;
 
 			if (!row)
 				return -ENOMEM;
@@ -95,8 +121,7 @@ static int rising_finish(void *state, struct table *out)
 			memcpy(row, key, sizeof key);
 			memcpy(row + 2, sum.numbers, sizeof sum.numbers);
 			memset(sum.numbers + OWN, 0, (LEAST - OWN) * sizeof *sum.numbers);
-			place = ids_find(&rising->places.ids, key);
-			key[0] = rising->places.all[place].around;
+			key[0] = rising->places[key[0]].around;
 			if (key[0] != UNKNOWN && add(rising, key, sum.numbers))
 				return -ENOMEM;
 		}
@@ -108,7 +133,7 @@ static void rising_free(void *state)
 {
 	struct rising *rising = state;
 
-	FREE_ITEMS(rising->places);
+	free(rising->places);
 	FREE_ITEMS(rising->sums);
 	free(rising->first);
 }

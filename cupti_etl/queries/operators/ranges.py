@@ -95,21 +95,15 @@ NESTING = NativeOperator(
     },
 )
 
-_IS_IN_RANGES = "EXISTS (SELECT 1 FROM _turn)"
+_IS_IN_RANGES = "EXISTS (SELECT 1 FROM _range_turn)"
 
 RANGE = NativeOperator(
     name="range",
     along="correlation_id",
     counted=("api_call",),
-    reads=("api_call", "gpu_interval", "_range_served"),
-    before={
-        "_turn": f"""
-            SELECT process_id, thread_id::BIGINT AS thread_id, at_ns, {known("range_id")} AS range
-            FROM _range_served
-            WHERE process_id IS NOT NULL AND thread_id IS NOT NULL AND at_ns IS NOT NULL
-            ORDER BY process_id, thread_id, at_ns"""
-    },
-    first="FROM _turn",
+    reads=("api_call", "gpu_interval", "_range_served", "_range_turn"),
+    first=f"SELECT process_id, thread_id::BIGINT, at_ns, {known('range_id')} FROM _range_served"
+    " WHERE process_id IS NOT NULL AND thread_id IS NOT NULL AND at_ns IS NOT NULL",
     inputs=(
         f"{calls(known('thread_id'))} AND {_IS_IN_RANGES}",
         "SELECT process_id, correlation_id, start_ns, end_ns, gpu,"

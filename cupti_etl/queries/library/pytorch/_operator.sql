@@ -65,7 +65,8 @@ said AS (
                 '$."Concrete Inputs"', '$."Input dims"']
            )) AS said
     FROM argument
-    WHERE marker_id IS NOT NULL
+    -- Functions of Python, of which there are more, have arguments, too.
+    SEMI JOIN spans USING (process_id, marker_id)
     GROUP BY process_id, marker_id
 ),
 described AS (
