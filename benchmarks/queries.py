@@ -188,10 +188,10 @@ def make(
                     for at in range(0, max(rows // every, 1), PART_ROWS)
                 ]
                 selects = [select(table, values, chunk) for chunk in chunks]
-            elif table == "marker":
-                selects = [_markers(rows)]
+            elif table in small:
+                selects = [small[table]]
             else:
-                selects = [small.get(table, "SELECT 1 WHERE false")]
+                selects = [_markers(rows) if table == "marker" else "SELECT 1 WHERE false"]
             named[table] = {}
             for number, text in enumerate(selects):
                 part = folder / table / f"part-{number:06d}.parquet"
@@ -247,6 +247,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--prepared", action="store_true", help="what the one query reads is there")
     parser.add_argument("--sql", action="store_true", help="the same, and it computes by SQL")
+    parser.add_argument(
+        "--pytorch", action="store_true", help="within operators and functions of Python"
+    )
     parser.add_argument("--keep", type=Path, help="keep the trace there, or use it again")
 
 
@@ -307,10 +310,15 @@ def _apart(name: str, folder: Path, rounds: int, *more: str) -> Iterator[tuple[s
 def run(arguments: argparse.Namespace) -> dict[str, Any]:
     wanted = _chosen(arguments)
     figures: dict[str, Any] = {"rows": arguments.rows, "rounds": arguments.rounds}
+    small: Mapping[str, str] = SMALL
+    if arguments.pytorch:
+        from benchmarks import pytorch_trace
+
+        small = pytorch_trace.small(arguments.rows)
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.keep or Path(scratch) / "run"
         if not folder.exists():
-            make(folder, arguments.rows)
+            make(folder, arguments.rows, small=small)
         if arguments.only and len(wanted) == 1:
             # Nothing is computed before.
             shutil.rmtree(folder / DERIVED, ignore_errors=True)
