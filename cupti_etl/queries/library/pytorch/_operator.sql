@@ -128,22 +128,11 @@ placed AS MATERIALIZED (
     GROUP BY range_id
 ),
 -- The one around is the last before that is less deep by one.
-levels AS (
-    SELECT place, max(CASE WHEN is_around THEN place END) OVER (
-               PARTITION BY level ORDER BY place ROWS UNBOUNDED PRECEDING
-           ) AS around_place, is_around
-    FROM (
-        SELECT place, depth AS level, true AS is_around FROM placed
-        UNION ALL
-        SELECT place, depth - 1, false FROM placed
-    )
-),
 found AS MATERIALIZED (
     SELECT placed.range_id, around.range_id AS around_id,
            around.end_ns >= placed.end_ns AS is_inside
-    FROM (FROM levels WHERE NOT is_around) AS levels
-    JOIN placed ON placed.place = levels.place
-    JOIN placed AS around ON around.place = levels.around_place
+    FROM placed
+    ASOF JOIN placed AS around ON around.depth = placed.depth - 1 AND around.place < placed.place
 ),
 -- All of threads in which one begins in another and outlasts it, as what Gloo marks until it is
 -- done: there the number of open ones does not say which is around.
