@@ -17,8 +17,7 @@ WITH kernels AS (
                OR verdict = 'last wave not full' AND blocks_at_once = limits.multiprocessors
                AS is_small
     FROM kernel_waves AS waves
-    JOIN _device_limits AS limits
-        ON limits.process_id = waves.process_id AND limits.device_id = waves.device_id
+    JOIN _device_limits AS limits USING (process_id, device_id)
     LEFT JOIN gpu ON gpu.process_id = waves.process_id AND gpu.device_id = waves.device_id
 ),
 small AS (
@@ -42,9 +41,7 @@ communication AS (
            sum(total_ns * least(blocks / (blocks_per_multiprocessor * multiprocessors), 1))
                AS filled_ns
     FROM kernel_occupancy AS occupancy
-    ANTI JOIN kernel_waves AS waves
-        ON waves.process_id = occupancy.process_id AND waves.device_id = occupancy.device_id
-        AND waves.demangled = occupancy.demangled
+    ANTI JOIN kernel_waves AS waves USING (process_id, device_id, demangled)
     JOIN gpu ON gpu.process_id = occupancy.process_id AND gpu.device_id = occupancy.device_id
     GROUP BY gpu
 ),

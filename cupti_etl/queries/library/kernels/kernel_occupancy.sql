@@ -35,8 +35,7 @@ WITH sizes AS (
                                                      lambda n: TRY_CAST(n AS BIGINT)))
                          / about.warp) AS BIGINT) AS warps_per_block
     FROM kernel_config_summary AS config
-    JOIN _device_limits AS about
-        ON about.process_id = config.process_id AND about.device_id = config.device_id
+    JOIN _device_limits AS about USING (process_id, device_id)
 ),
 limits AS (
     SELECT *, about.warps // nullif(warps_per_block, 0) AS by_warps,

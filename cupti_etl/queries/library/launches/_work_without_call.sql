@@ -14,6 +14,5 @@ SELECT 100.0 * coalesce(
        ) / nullif(sum(end_ns - work.start_ns), 0) AS percent
 FROM gpu_activity AS work
 ANTI JOIN _process_without_links AS without ON without.process_id = work.process_id
-LEFT JOIN alone
-    ON alone.process_id = work.process_id AND alone.correlation_id = work.correlation_id
+LEFT JOIN alone USING (process_id, correlation_id)
 HAVING count(*) > 0

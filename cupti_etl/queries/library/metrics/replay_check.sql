@@ -35,8 +35,7 @@ pairs AS (
            one.what IS NOT DISTINCT FROM two.what
            AND one.launch_hash IS NOT DISTINCT FROM two.launch_hash AS is_same
     FROM expected AS one
-    FULL JOIN (FROM known WHERE run > 1) AS two
-        ON two.peer = one.peer AND two.run = one.run AND two.range_id = one.range_id
+    FULL JOIN (FROM known WHERE run > 1) AS two USING (peer, run, range_id)
 )
 SELECT any_value(process_id) AS process_id, run, bool_and(is_same) AS is_same,
        count(first_id) AS first_launches, count(id) AS launches,

@@ -21,8 +21,7 @@ calls AS (
     SELECT asked.process_id, asked.correlation_id, NULL::BIGINT AS graph_node_id,
            asked.correlation_id AS turn, operator.place, stack.stack_id, stack.state
     FROM _call_stack AS stack
-    JOIN _operator_launch AS asked
-        ON asked.process_id = stack.process_id AND asked.correlation_id = stack.correlation_id
+    JOIN _operator_launch AS asked USING (process_id, correlation_id)
     JOIN operators AS operator ON operator.range_id = asked.range_id
     UNION ALL
     SELECT node.process_id, NULL, node.graph_node_id, node.at_ns, operator.place, node.stack_id,

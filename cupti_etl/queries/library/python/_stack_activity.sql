@@ -65,8 +65,7 @@ everything AS (
            CASE WHEN is_mixed THEN ' and ' || activities - 1 || ' more' ELSE '' END AS others,
            1 AS launches, activities, gpu_ns, coalesce(idle_ns, 0) AS idle_ns
     FROM work
-    LEFT JOIN idle
-        ON idle.process_id = work.process_id AND idle.correlation_id = work.correlation_id
+    LEFT JOIN idle USING (process_id, correlation_id)
     UNION ALL
     SELECT process_id, stack_id, state, is_backward, true,
            CASE kind WHEN 'kernel' THEN name ELSE concat_ws(' ', kind, name) END, '', 1, 1,

@@ -40,8 +40,7 @@ parts AS (
     SELECT function, place, file, first_line, is_own, is_self AND NOT is_backward AS is_self,
            launches, gpu_ns, idle_before_ns
     FROM functions
-    JOIN works AS work
-        ON work.process_id = functions.process_id AND work.stack_id = functions.stack_id
+    JOIN works AS work USING (process_id, stack_id)
     UNION ALL
     SELECT reason, NULL, NULL, NULL, true, false, launches, gpu_ns, idle_before_ns
     FROM works

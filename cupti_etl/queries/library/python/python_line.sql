@@ -44,8 +44,7 @@ parts AS (
     SELECT place, function, file, line, is_own, is_self AND NOT is_backward AS is_self,
            is_backward, is_graph, launches, gpu_ns, idle_before_ns
     FROM lines
-    JOIN works AS work
-        ON work.process_id = lines.process_id AND work.stack_id = lines.stack_id
+    JOIN works AS work USING (process_id, stack_id)
     UNION ALL
     SELECT reason, NULL, NULL, NULL, true, false, false, is_graph, launches, gpu_ns, idle_before_ns
     FROM works

@@ -56,9 +56,7 @@ work AS (
     SELECT act.process_id, act.gpu, act.start_ns, act.end_ns - act.start_ns, NULL, NULL
     FROM gpu_interval AS act
     LEFT JOIN kernel_rule AS rule ON rule.mangled IS NOT DISTINCT FROM act.name
-    ANTI JOIN counted_call
-        ON counted_call.process_id = act.process_id
-        AND counted_call.correlation_id = act.correlation_id
+    ANTI JOIN counted_call USING (process_id, correlation_id)
     WHERE act.kind = 'graph' OR (
         act.kind = 'kernel'
         AND rule.category IN ('gemm', 'convolution', 'attention', 'recurrent')

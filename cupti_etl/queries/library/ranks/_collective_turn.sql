@@ -30,11 +30,7 @@ ordered AS (
 in_order AS (
     SELECT ordered.id, firsts.id AS first_id
     FROM ordered
-    JOIN (FROM ordered WHERE is_first) AS firsts
-        ON firsts.kind = ordered.kind
-        AND firsts.base_id = ordered.base_id
-        AND firsts.place = ordered.place
-        AND firsts.operations = ordered.operations
+    JOIN (FROM ordered WHERE is_first) AS firsts USING (kind, base_id, place, operations)
     WHERE NOT ordered.is_first
     QUALIFY bool_and(
         (ordered.bytes = firsts.bytes OR NOT ordered.is_of_one_size) IS NOT FALSE

@@ -64,10 +64,7 @@ launches AS (
            arg_max({'waves': waves, 'blocks': waves.blocks, 'occupancy_pct': occupancy_pct,
                     'limiter': limiter}, waves.total_ns) AS launch
     FROM kernel_waves AS waves
-    JOIN kernel_occupancy AS occupancy
-        ON occupancy.demangled = waves.demangled AND occupancy.grid = waves.grid
-        AND occupancy.block = waves.block AND occupancy.process_id = waves.process_id
-        AND occupancy.device_id = waves.device_id
+    JOIN kernel_occupancy AS occupancy USING (demangled, grid, block, process_id, device_id)
     WHERE EXISTS (FROM pc_sample)
     GROUP BY waves.demangled
 ),
