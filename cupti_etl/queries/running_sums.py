@@ -16,18 +16,19 @@ from cupti_etl.queries.scope import reads_instead
 # Runs SQL; rows are read at once.
 Run = Callable[[str], Sequence[dict[str, Any]]]
 
-_WORK_KEYS = "process_id, device_id, kind, name"
-_CALL_KEYS = "domain, name"
+# The query of each, what tells its rows apart, and how those of several parts are one.
 _SETS = {
     "work": (
-        _WORK_KEYS,
+        "_work_sum",
+        "process_id, device_id, kind, name",
         "any_value(gpu) AS gpu, sum(calls)::BIGINT AS calls,"
         " TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,"
         " TRY_CAST(sum(bytes) AS BIGINT) AS bytes, min(first_ns) AS first_ns,"
         " max(last_ns) AS last_ns",
     ),
     "call": (
-        _CALL_KEYS,
+        "_call_sum",
+        "domain, name",
         "sum(calls)::BIGINT AS calls, TRY_CAST(sum(total_ns) AS BIGINT) AS total_ns,"
         " sum(errors)::BIGINT AS errors, sum(launches)::BIGINT AS launches",
     ),
@@ -45,9 +46,9 @@ class RunningSums:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        for name in _SETS:
+        for name, (query, *_) in _SETS.items():
             for when in ("total", "now"):
-                run(f"CREATE OR REPLACE TABLE _{when}_{name} AS FROM _{name}_sum() LIMIT 0")
+                run(f"CREATE OR REPLACE TABLE _{when}_{name} AS FROM {query}() LIMIT 0")
         run("CREATE OR REPLACE TABLE _kept_memory AS FROM memory LIMIT 0")
         self._held: Sequence[dict[str, Any]] = ()
         # By GPU: how long it was busy, and until when that is summed.
@@ -66,8 +67,8 @@ class RunningSums:
         Raises:
             TraceError: a part is damaged, or has vanished.
         """
-        for name, (keys, sums) in _SETS.items():
-            self._run(f"CREATE OR REPLACE TABLE _now_{name} AS FROM _{name}_sum()")
+        for name, (query, keys, sums) in _SETS.items():
+            self._run(f"CREATE OR REPLACE TABLE _now_{name} AS FROM {query}()")
             self._run(
                 f"CREATE OR REPLACE TABLE _total_{name} AS SELECT {keys}, {sums} FROM"
                 f" (FROM _total_{name} UNION ALL BY NAME FROM _now_{name}) GROUP BY {keys}"
@@ -76,12 +77,9 @@ class RunningSums:
 
     def say_now(self, from_ns: int | None) -> None:
         """Take for "now" what ended after a time; None for nothing."""
-        where = "LIMIT 0" if from_ns is None else ""
-        for name in _SETS:
-            self._run(
-                f"CREATE OR REPLACE TABLE _now_{name} AS"
-                f" FROM _{name}_sum({from_ns if where == '' else 'NULL'}) {where}"
-            )
+        which = "() LIMIT 0" if from_ns is None else f"({from_ns})"
+        for name, (query, *_) in _SETS.items():
+            self._run(f"CREATE OR REPLACE TABLE _now_{name} AS FROM {query}{which}")
 
     def add_busy(self, until_ns: int, now_ns: int) -> Mapping[int, int]:
         """Sum how long GPUs were busy up to a time; what ended later is kept for the next sum.
