@@ -170,9 +170,7 @@ class Diff(Document):
 
 
 def diff(
-    before: Trace | Sequence[Trace],
-    after: Trace | Sequence[Trace],
-    min_effect: float | None = None,
+    before: Trace | Sequence[Trace], after: Trace | Sequence[Trace], min_effect: float | None = None
 ) -> Diff:
     """What changed from a run, or several, to others, as ``cupti-etl diff`` says it.
 
@@ -192,9 +190,7 @@ def diff(
 
 
 def diff_as_given(
-    before: Trace | Sequence[Trace],
-    after: Trace | Sequence[Trace],
-    min_effect: float | None = None,
+    before: Trace | Sequence[Trace], after: Trace | Sequence[Trace], min_effect: float | None = None
 ) -> Diff:
     """Compare runs, or parts of them, as they are.
 

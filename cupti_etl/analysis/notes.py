@@ -89,12 +89,7 @@ def failed_calls(trace: Trace) -> str:
 
 
 def notes(
-    trace: Trace,
-    query: Query,
-    given: Mapping[str, Any],
-    *,
-    is_empty: bool,
-    engine: str = DUCKDB,
+    trace: Trace, query: Query, given: Mapping[str, Any], *, is_empty: bool, engine: str = DUCKDB
 ) -> Iterator[str]:
     """What belongs beside the rows: why there are none, and what was lost.
 

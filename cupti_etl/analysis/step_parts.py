@@ -23,9 +23,7 @@ _SMALLEST = 0.05
 
 
 def step_parts(
-    before: Sequence[Trace],
-    after: Sequence[Trace],
-    names: Sequence[Sequence[Mapping[int, str]]],
+    before: Sequence[Trace], after: Sequence[Trace], names: Sequence[Sequence[Mapping[int, str]]]
 ) -> list[dict[str, Any]]:
     """The parts of the steps of a mean run of each side, by GPU, what changed most first.
 
@@ -73,10 +71,7 @@ def _summed(
         for row in trace.query("_step_part"):
             key = (gpus.get(row["gpu"], f"gpu {row['gpu']}"), row["part"])
             steps, ns = sums.get(key, (0.0, 0.0))
-            sums[key] = (
-                steps + row["steps"] / len(runs),
-                ns + (row["total_ns"] or 0) / len(runs),
-            )
+            sums[key] = (steps + row["steps"] / len(runs), ns + (row["total_ns"] or 0) / len(runs))
     return sums
 
 

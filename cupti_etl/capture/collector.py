@@ -336,10 +336,7 @@ class Collector:
 
     def restated(self) -> dict[str, list[dict[str, Any]]]:
         """The tables ``process`` and ``loss`` as they are now."""
-        return {
-            "process": self.process_rows(),
-            "loss": [loss.row() for loss in self.losses()],
-        }
+        return {"process": self.process_rows(), "loss": [loss.row() for loss in self.losses()]}
 
     def changes(self) -> dict[str, Any]:
         """None: what is drained is whole."""

@@ -7,12 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cupti_etl.capture.obstacles import (
-    LEFT_OUT,
-    pc_obstacle,
-    range_obstacle,
-    sass_obstacle,
-)
+from cupti_etl.capture.obstacles import LEFT_OUT, pc_obstacle, range_obstacle, sass_obstacle
 from cupti_etl.capture.segment import NOT_FLUSHED, NOT_TRACED, Process, ProcessInfo
 from cupti_etl.native.loader import load
 from cupti_etl.schema.kinds import KINDS

@@ -8,12 +8,7 @@ from pathlib import Path
 
 import click
 
-from cupti_etl.commands._capture_values import (
-    check_retain,
-    check_roll,
-    choose_kinds,
-    choose_users,
-)
+from cupti_etl.commands._capture_values import check_retain, check_roll, choose_kinds, choose_users
 from cupti_etl.commands._flight import flight_options
 from cupti_etl.commands._writing import convert, fsync_option, out_option, quiet_option, roll_option
 from cupti_etl.config import CaptureOptions, FlightOptions

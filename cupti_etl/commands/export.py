@@ -32,13 +32,7 @@ FORMS = ("duckdb", *_TABLES, "sqlite", "chrome", "perfetto", "folded", "speedsco
 @click.command(cls=Command)
 @click.argument("traces", nargs=-1, metavar="TRACE...", shell_complete=files)
 @click.argument("out", type=LocalPath(WRITTEN))
-@click.option(
-    "--to",
-    "form",
-    type=click.Choice(FORMS),
-    required=True,
-    help="Format of OUT.",
-)
+@click.option("--to", "form", type=click.Choice(FORMS), required=True, help="Format of OUT.")
 @click.option(
     "--table",
     "tables",

@@ -98,12 +98,7 @@ def list_metrics(
 @_chip
 @_cupti
 @output_options
-def describe(
-    name: str,
-    chip: str | None,
-    cupti: str | None,
-    output: Output,
-) -> None:
+def describe(name: str, chip: str | None, cupti: str | None, output: Output) -> None:
     """Describe a metric, or a short name, on a chip.
 
     \b
@@ -151,11 +146,7 @@ def describe(
 @_chip
 @_cupti
 @output_options
-def sets(
-    chip: str | None,
-    cupti: str | None,
-    output: Output,
-) -> None:
+def sets(chip: str | None, cupti: str | None, output: Output) -> None:
     """List CUPTI's sets of metrics that fit one pass, and presets."""
     from cupti_etl.pm.presets import PRESETS, WHAT_FOR, family_of
 
@@ -169,10 +160,7 @@ def sets(
         {
             "set": [*catalogue.sets, *(preset for preset, _ in known)],
             "kind": ["CUPTI's"] * len(catalogue.sets) + ["preset"] * len(known),
-            "metrics": [
-                *map(len, catalogue.sets.values()),
-                *(len(names) for _, names in known),
-            ],
+            "metrics": [*map(len, catalogue.sets.values()), *(len(names) for _, names in known)],
             "what": [
                 *("base metrics, all in one pass together" for _ in catalogue.sets),
                 *(
@@ -202,13 +190,7 @@ def sets(
 @_chip
 @_cupti
 @output_options
-def check(
-    names: str,
-    is_range: bool,
-    chip: str | None,
-    cupti: str | None,
-    output: Output,
-) -> None:
+def check(names: str, is_range: bool, chip: str | None, cupti: str | None, output: Output) -> None:
     """Check whether presets, short names and metrics fit one pass.
 
     \b
@@ -267,12 +249,7 @@ def check(
 @click.option(
     "--device", type=int, default=0, show_default=True, metavar="N", help="Number of the GPU."
 )
-@click.option(
-    "--chip",
-    metavar="CHIP",
-    callback=_as_named,
-    help="Another chip than the GPU's.",
-)
+@click.option("--chip", metavar="CHIP", callback=_as_named, help="Another chip than the GPU's.")
 @click.option("--probe/--no-probe", default=True, help="Try each metric on the GPU.")
 @_cupti
 def dump(path: Path | None, device: int, chip: str | None, probe: bool, cupti: str | None) -> None:

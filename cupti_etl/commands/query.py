@@ -64,11 +64,7 @@ class _Query(Command):
 )
 @click.option("--sql", "as_sql", is_flag=True, help="Print the SQL of query NAME.")
 @click.option(
-    "-h",
-    "--help",
-    "helping",
-    is_flag=True,
-    help="Show this message, or describe query NAME.",
+    "-h", "--help", "helping", is_flag=True, help="Show this message, or describe query NAME."
 )
 @scope_options
 @output_options

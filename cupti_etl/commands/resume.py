@@ -18,9 +18,7 @@ class _Pid(click.IntRange):
 @click.command()
 @out_option("Folder for the trace; must not exist.  [default: trace-DATE-TIME]", metavar="PATH")
 @click.option(
-    "--duration",
-    metavar="TIME",
-    help="Stop after TIME; by default when all programs have ended.",
+    "--duration", metavar="TIME", help="Stop after TIME; by default when all programs have ended."
 )
 @quiet_option
 @click.argument("pids", nargs=-1, required=True, type=_Pid(min=1), metavar="PID...")

@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 @click.argument("words", nargs=-1, required=True, metavar="TRACE... [QUERY]", shell_complete=files)
 @scope_options
 @output_options
-def command(
-    words: tuple[str, ...],
-    scope: Scope,
-    output: Output,
-) -> None:
+def command(words: tuple[str, ...], scope: Scope, output: Output) -> None:
     """Query a trace, or several as one, in SQL.
 
     Every table of the trace is a view, and so is every query of `cupti-etl query --list`:

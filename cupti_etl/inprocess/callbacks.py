@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Any
 from cupti_etl.config import ENVIRONMENT, NVTX_INJECTION
 from cupti_etl.errors import CaptureError, UsageError
 from cupti_etl.inprocess.callback_event import CallbackEvent
-from cupti_etl.native.loader import (
-    error_buffer,
-    inject_library_path,
-    load_injected,
-    text,
-)
+from cupti_etl.native.loader import error_buffer, inject_library_path, load_injected, text
 from cupti_etl.schema.callbacks import DOMAINS, check_domain, check_names, selection
 
 if TYPE_CHECKING:

@@ -11,12 +11,7 @@ from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.spill import spill_folder
-from cupti_etl.queries.tables import (
-    create_table_view,
-    describe_table,
-    empty_table,
-    table_extent,
-)
+from cupti_etl.queries.tables import create_table_view, describe_table, empty_table, table_extent
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.bucket import Url, real_path, register
 from cupti_etl.storage.sources import as_glob, quoted
@@ -67,9 +62,7 @@ def connect(
 
 
 def connect_to(
-    files: Iterable[str],
-    settings: Mapping[str, str] | None = None,
-    paths: Iterable[Path] = (),
+    files: Iterable[str], settings: Mapping[str, str] | None = None, paths: Iterable[Path] = ()
 ) -> duckdb.DuckDBPyConnection:
     """A DuckDB in memory whose statements reach these files, and globs as they are spelt."""
     con = connect(settings=settings, paths=paths)

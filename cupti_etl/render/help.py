@@ -77,9 +77,5 @@ def _folded(line: str, width: int) -> str:
     name = re.match(r"  \S+  +", line)
     indent = min(len(name[0]) if name else 2, width // 2)
     return textwrap.fill(
-        line,
-        width,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
+        line, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     )

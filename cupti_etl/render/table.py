@@ -215,11 +215,7 @@ def _differ(values: Mapping[str, Sequence[Any]], first: Sequence[str]) -> list[s
 
 
 def _says_nothing(
-    column: Column,
-    form: Shape,
-    values: Mapping[str, Sequence[Any]],
-    view: View,
-    facts: _Facts,
+    column: Column, form: Shape, values: Mapping[str, Sequence[Any]], view: View, facts: _Facts
 ) -> bool:
     """Whether a column of a query can be left out, as all rows have the same to say."""
     if not form.is_known or view.wide:

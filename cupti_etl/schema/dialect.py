@@ -173,11 +173,7 @@ class DuckDBDialect(default.DefaultDialect):
     # Reflection.
 
     def _catalog(
-        self,
-        connection: sa.Connection,
-        select: str,
-        schema: str | None,
-        **equal: str,
+        self, connection: sa.Connection, select: str, schema: str | None, **equal: str
     ) -> Sequence[Any]:
         # The catalogue functions also list attached databases and DuckDB's own.
         where = "".join(f" AND {column} = ?" for column in equal)

@@ -9,14 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from cupti_etl.storage.bucket import Url
-from cupti_etl.storage.sources import (
-    File,
-    Folder,
-    Source,
-    all_part_files,
-    part_files,
-    sub_folders,
-)
+from cupti_etl.storage.sources import File, Folder, Source, all_part_files, part_files, sub_folders
 
 _File = str | os.PathLike[str]
 # Files with their sizes and times.

@@ -285,11 +285,7 @@ def _type(column: Field) -> str:
 
 
 def _target(
-    url: str,
-    columns: Mapping[str, str],
-    is_of_range: bool,
-    statement: str = "",
-    limit: int = 0,
+    url: str, columns: Mapping[str, str], is_of_range: bool, statement: str = "", limit: int = 0
 ) -> dict[str, Any]:
     """What Infinity asks for; the address of the server is a variable of the dashboard."""
     params = {"format": "json"}

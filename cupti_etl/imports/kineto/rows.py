@@ -8,13 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cupti_etl.imports.columns import (
-    Batches,
-    Value,
-    mapped,
-    not_before,
-    null_if,
-)
+from cupti_etl.imports.columns import Batches, Value, mapped, not_before, null_if
 from cupti_etl.imports.kineto.arguments import ARGUMENTS, argument_rows, with_all_arguments
 from cupti_etl.imports.kineto.hip_calls import HipCalls
 from cupti_etl.imports.kineto.memory import allocations

@@ -19,10 +19,7 @@ class Numbers:
     """
 
     def __init__(
-        self,
-        write: Callable[[pa.Array, pa.Array], None],
-        first: int = 1,
-        most: int | None = None,
+        self, write: Callable[[pa.Array, pa.Array], None], first: int = 1, most: int | None = None
     ) -> None:
         self._write, self._first, self._most = write, first, most
         self._known: pa.Array | None = None
