@@ -243,9 +243,9 @@ class CaptureOptions:
         records: form of CUPTI's records, one of ``RECORD_FORMS``.
         on_conflict: what to do about another CUPTI client, one of ``CONFLICT_POLICIES``.
         flush_ms: how often the target flushes CUPTI; bounds what a killed target loses.
-        ring_mb: upper limit of shared memory per traced process, in MiB.
+        buffer_mb: upper limit of shared memory per traced process, in MiB.
         cupti: libcupti to use where the process has none loaded.
-        record: also write the raw buffers to this file, for ``import``.
+        save_raw: also write the raw buffers to this file, for ``import``.
         linger_ns: how long processes that outlive the command are followed; None is until
             they end.
         argv: whether command lines are stored.
@@ -287,9 +287,9 @@ class CaptureOptions:
     records: str = "auto"
     on_conflict: str = "yield"
     flush_ms: int = 100
-    ring_mb: int = 256
+    buffer_mb: int = 256
     cupti: Path | None = None
-    record: Path | None = None
+    save_raw: Path | None = None
     linger_ns: int | None = None
     argv: bool = True
     quiet: bool = False

@@ -81,7 +81,7 @@ def target_settings(
         "RANGE": options.capture_range,
         "ORDERS": "1" if options.budget else "",
         "FLUSH_MS": str(options.flush_ms),
-        "RING_MB": str(options.ring_mb),
+        "RING_MB": str(options.buffer_mb),
         "CUPTI": str(options.cupti.resolve()) if options.cupti else "",
         "CUPTI_SEARCH": ":".join(str(copy.path) for copy in find_cupti(base)),
         "NO_ARGV": "" if options.argv else "1",

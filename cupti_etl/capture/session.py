@@ -210,9 +210,9 @@ class _Run:
             self._before.put()
         self.destination.create()
         undo.callback(self.destination.discard)
-        if options.record:
-            self._recorder = RecordingWriter(options.record)
-            undo.callback(options.record.unlink)
+        if options.save_raw:
+            self._recorder = RecordingWriter(options.save_raw)
+            undo.callback(options.save_raw.unlink)
         self.sampling = begin_sampling(options)
         self.collector = Collector(
             self._recorder, sampling=self.sampling, allow_uids=options.allow_uids
@@ -263,7 +263,7 @@ class _Run:
             "kinds": ",".join(options.kinds),
             "api_level": options.api,
             "flush_ms": options.flush_ms,
-            "ring_mb": options.ring_mb,
+            "ring_mb": options.buffer_mb,
             "capture_range": _text(options.capture_range) or None,
             "delay_ns": options.delay_ns,
             "duration_ns": options.duration_ns or None,
@@ -294,8 +294,8 @@ class _Run:
             self._before.remove()
         else:
             self.destination.remove()
-            if options.record:
-                options.record.unlink(missing_ok=True)
+            if options.save_raw:
+                options.save_raw.unlink(missing_ok=True)
             self._before.restore()
         return status, problems[0] if problems else unrecorded
 

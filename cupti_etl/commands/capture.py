@@ -6,7 +6,6 @@ import functools
 import os
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import click
@@ -268,8 +267,6 @@ def command(
     table: str,
     kinds: str,
     graph: str,
-    buffer_mb: int,
-    save_raw: Path | None,
     delay: str,
     duration: str,
     python_stacks: str,
@@ -336,8 +333,6 @@ def command(
         ),
         table=table,
         graph=graph,
-        ring_mb=buffer_mb,
-        record=save_raw,
         delay_ns=duration_ns(delay),
         duration_ns=duration_ns(duration),
         python_stacks=check_stacks(python_stacks),

@@ -89,7 +89,7 @@ def check_limits(system: System) -> Iterator[Finding]:
     """Shared memory, sockets and file sizes, each by trying what a capture does."""
     import resource
 
-    need = CaptureOptions(out=Path()).ring_mb * MIB
+    need = CaptureOptions(out=Path()).buffer_mb * MIB
     yield _check_shared_memory(need)
     yield _check_socket()
     soft, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
