@@ -18,31 +18,21 @@ from cupti_etl.render.values import NOTHING, duration, number, one_line, size
 from cupti_etl.top.reading import FINISHED, WAITING, Reading
 from cupti_etl.units import counted
 
+_COLUMNS = (
+    Column("now_pct", "%"),
+    Column("percent", "%"),
+    Column("total_ns", "ns"),
+    Column("calls", "executions"),
+    Column("mean_ns", "ns"),
+    Column("now_calls", "executions"),
+    Column("now_total_ns", "ns"),
+    Column("now_mean_ns", "ns"),
+    Column("name", "1"),
+)
 _KERNELS = Shape(
-    (
-        Column("now_pct", "%"),
-        Column("percent", "%"),
-        Column("total_ns", "ns"),
-        Column("calls", "executions"),
-        Column("mean_ns", "ns"),
-        Column("now_calls", "executions"),
-        Column("now_total_ns", "ns"),
-        Column("now_mean_ns", "ns"),
-        Column("name", "1"),
-        Column("demangled", "1"),
-    ),
+    (*_COLUMNS, Column("demangled", "1")),
     Label("name", "kernel", ("demangled",)),
-    (
-        "now_pct",
-        "percent",
-        "total_ns",
-        "calls",
-        "mean_ns",
-        "now_calls",
-        "now_total_ns",
-        "now_mean_ns",
-        "name",
-    ),
+    tuple(each.name for each in _COLUMNS),
     is_known=True,
 )
 # Names of what kernels are sorted by, by their columns; the first is that of a growing trace.
@@ -239,10 +229,7 @@ def as_text(reading: Reading, trace: Path, width: int, order: str, limit: int | 
     """A reading as a page of text."""
     kernels = ordered(reading.kernels, order)
     blocks = (
-        [
-            *(cut(line, width) for line in (state_line(reading, trace),)),
-            *loss_lines(reading, width),
-        ],
+        [cut(state_line(reading, trace), width), *loss_lines(reading, width)],
         gpu_lines(reading, width),
         sum_lines(reading, width),
         [] if reading.state == WAITING else kernel_lines(kernels, width, limit),
