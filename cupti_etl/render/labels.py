@@ -10,7 +10,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any
 
 from cupti_etl.queries.header import Label
@@ -303,13 +303,10 @@ def _numbered(texts: Sequence[str]) -> list[str]:
     out = list(texts)
     taken = set(out)
     for members in _alike(out):
-        number = 0
+        numbers = count(2)
         for at in members[1:]:
-            number += 1
-            while (text := f"{texts[at]} ({number + 1})") in taken:
-                number += 1
-            taken.add(text)
-            out[at] = text
+            out[at] = next(text for n in numbers if (text := f"{texts[at]} ({n})") not in taken)
+            taken.add(out[at])
     return out
 
 
