@@ -18,6 +18,7 @@ enum {
 	GRAPHNODE_CLONED = 20,
 	GRAPH_NODE_UPDATED = 22, /* from CUDA 13.0 on */
 };
+enum { RESOURCES = 1 << GRAPHNODE_CREATED | 1 << GRAPHNODE_CLONED | 1 << GRAPH_NODE_UPDATED };
 
 /* CUpti_GraphData, the same in CUDA 12 and 13. */
 struct graph_data {
@@ -33,8 +34,6 @@ struct graph_data {
 static const char *const cloning[] = { "cuGraphAddChildGraphNode", "cuGraphClone",
 				       "cuGraphExecUpdate*", "cuGraphInstantiate*", NULL };
 static const char *const updating[] = { "cuGraphExecUpdate*", NULL };
-
-static const uint32_t told[] = { GRAPHNODE_CREATED, GRAPHNODE_CLONED, GRAPH_NODE_UPDATED };
 
 static bool is_cloning[ETL_MAX_CBID], is_updating[ETL_MAX_CBID]; /* by callback id */
 static __thread unsigned clones; /* such calls that the thread is in */
@@ -104,8 +103,7 @@ bool etl_graph_nodes_mean(uint32_t domain, uint32_t cbid)
 {
 	if (domain == CUPTI_DOMAIN_DRIVER)
 		return cbid < ETL_MAX_CBID && is_cloning[cbid];
-	return is_told && domain == CUPTI_DOMAIN_RESOURCE &&
-	       (cbid == GRAPHNODE_CREATED || cbid == GRAPHNODE_CLONED || cbid == GRAPH_NODE_UPDATED);
+	return is_told && etl_resources_mean(RESOURCES, domain, cbid);
 }
 
 void etl_graph_nodes_forget(void)
@@ -128,6 +126,5 @@ void etl_graph_nodes_enable(void *subscriber)
 		is_cloning[cbid] = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER,
 							  cbid) == CUPTI_OK;
 	is_told = true;
-	for (unsigned i = 0; i < sizeof told / sizeof *told; i++)
-		(void)cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, told[i]);
+	(void)etl_resources_enable(subscriber, RESOURCES);
 }

@@ -27,3 +27,6 @@ extern struct etl_injector etl_injector;
 
 /* True in the process that was set up, false in a forked child of it. */
 bool etl_injector_is_ours(void);
+/* Starts a thread of ours, which nobody waits for and which takes none of the program's signals;
+ * 0 or -errno. */
+int etl_start_thread(void *(*loop)(void *unused));

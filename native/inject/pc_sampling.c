@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -17,15 +16,14 @@
 
 /* CUpti_CallbackIdResource. */
 enum { CONTEXT_CREATED = 1, CONTEXT_DESTROYED = 2, MODULE_LOADED = 6 };
-
-static const uint32_t told[] = { CONTEXT_CREATED, CONTEXT_DESTROYED, MODULE_LOADED };
+enum { RESOURCES = 1 << CONTEXT_CREATED | 1 << CONTEXT_DESTROYED | 1 << MODULE_LOADED };
 
 /* CUDA 12.8: before it, CUPTI samples nothing while concurrent kernels are recorded. */
 #define BESIDE_ACTIVITY_SINCE 26
 
 /* ---- what is asked for */
 
-static bool is_told;
+static uint32_t told; /* of resources: bits by callback id */
 
 /* PERIOD:SERIALIZED:BY_LAUNCH:CUBINS:ON_NS:CYCLE_NS */
 static void read_settings(void)
@@ -122,22 +120,10 @@ static void *loop(void *unused)
 
 static void have_thread(void)
 {
-	pthread_attr_t detached;
-	pthread_t thread;
-	sigset_t all, before;
-
-	if (!etl_claim(&has_thread, 0, 1))
-		return;
-	pthread_attr_init(&detached);
-	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-	/* The program's signals are for the program's threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	if (pthread_create(&thread, &detached, loop, NULL) != 0) {
+	if (etl_claim(&has_thread, 0, 1) && etl_start_thread(loop) < 0) {
 		etl_store(&has_thread, 0);
 		etl_pc_fail(-EAGAIN);
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* ---- what CUPTI and the timer tell */
@@ -245,20 +231,18 @@ bool etl_pc_sampling_means(uint32_t domain, uint32_t cbid)
 {
 	if (domain == CUPTI_DOMAIN_DRIVER)
 		return etl_launches_mean(&launches, cbid);
-	return is_told && domain == CUPTI_DOMAIN_RESOURCE &&
-	       (cbid == CONTEXT_CREATED || cbid == CONTEXT_DESTROYED || cbid == MODULE_LOADED);
+	return etl_resources_mean(told, domain, cbid);
 }
 
 void etl_pc_sampling_enable(void *subscriber)
 {
-	const struct cupti_api *cupti = &etl_injector.cupti;
 	int64_t code = missing();
 
 	if (!etl_pc_asked.is_wanted)
 		return;
-	for (unsigned i = 0; code == 0 && i < sizeof told / sizeof *told; i++)
-		code = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, told[i]);
-	is_told = code == 0;
+	if (code == 0)
+		code = etl_resources_enable(subscriber, RESOURCES);
+	told = code == 0 ? RESOURCES : 0;
 	if (code != 0)
 		etl_pc_fail(code);
 	else if (etl_pc_asked.is_by_launch)
@@ -269,7 +253,7 @@ void etl_pc_sampling_forget(void)
 {
 	for (int i = 0; i < MOST_CONTEXTS; i++)
 		etl_store(&contexts[i].state, ETL_CONTEXT_EMPTY);
-	is_told = false;
+	told = 0;
 	memset(&launches, 0, sizeof launches);
 	etl_pc_rows_forget();
 	etl_pc_cubins_forget();

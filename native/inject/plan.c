@@ -20,18 +20,29 @@ bool etl_matches(const char *const *patterns, const char *name)
 	return false;
 }
 
-bool etl_next_driver_call(const char *const *patterns, uint32_t *cbid)
+const char *etl_next_driver_call(const char *const *patterns, uint32_t *cbid)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
-	const char *name;
 
 	while (cupti->callback_name && ++*cbid < ETL_MAX_CBID) {
-		name = NULL;
+		const char *name = NULL;
+
 		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, *cbid, &name) == CUPTI_OK && name &&
 		    etl_matches(patterns, name))
-			return true;
+			return name;
 	}
-	return false;
+	return NULL;
+}
+
+int etl_resources_enable(void *subscriber, uint32_t ids)
+{
+	int code = 0;
+
+	for (uint32_t cbid = 0; cbid < 32; cbid++)
+		if (ids >> cbid & 1 && code == 0)
+			code = etl_injector.cupti.enable_callback(1, subscriber,
+								  CUPTI_DOMAIN_RESOURCE, cbid);
+	return code;
 }
 
 void etl_launches_enable(struct etl_launches *launches, void *subscriber)

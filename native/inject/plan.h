@@ -6,6 +6,7 @@
 #include "etl/kinds.h"
 #include "etl/segment.h"
 #include "etl/strings.h"
+#include "inject/cupti_api.h"
 
 /* The calls of one API. */
 struct etl_api_plan {
@@ -65,9 +66,16 @@ struct etl_records {
 bool etl_matches(const char *const *patterns, const char *name);
 /* Of a name of CUPTI's, without the version of a signature that it may end in. */
 size_t etl_bare_length(const char *name);
-/* The next function of the driver's, by callback id, whose name is one of a list; `cbid` is that of
- * the one before, 0 at first.  False behind the last. */
-bool etl_next_driver_call(const char *const *patterns, uint32_t *cbid);
+/* The name of the next function of the driver's, by callback id, that is one of a list; `cbid` is
+ * that of the one before, 0 at first.  NULL behind the last. */
+const char *etl_next_driver_call(const char *const *patterns, uint32_t *cbid);
+/* Has a subscriber told of resources, whose callback ids are bits; 0, or what CUPTI says of one that
+ * it does not tell of. */
+int etl_resources_enable(void *subscriber, uint32_t ids);
+static inline bool etl_resources_mean(uint32_t ids, uint32_t domain, uint32_t cbid)
+{
+	return domain == CUPTI_DOMAIN_RESOURCE && cbid < 32 && ids >> cbid & 1;
+}
 /* The driver's functions that launch, for somebody who does something where they begin. */
 struct etl_launches {
 	bool is_one[ETL_MAX_CBID]; /* by callback id */

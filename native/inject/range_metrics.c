@@ -16,7 +16,7 @@
 #include "../generated/env.h"
 
 /* CUpti_CallbackIdResource. */
-enum { CONTEXT_DESTROYED = 2 };
+enum { CONTEXT_DESTROYED = 2, RESOURCES = 1 << CONTEXT_DESTROYED };
 static uint8_t launches[ETL_MAX_CBID]; /* enum etl_launch_call, of the driver's functions */
 static bool is_told;
 /* The session that this thread has in hand, between the begin and the return of a launch. */
@@ -165,12 +165,13 @@ bool etl_range_metrics_mean(uint32_t domain, uint32_t cbid)
 {
 	if (domain == CUPTI_DOMAIN_DRIVER)
 		return cbid < ETL_MAX_CBID && launches[cbid] != ETL_NO_LAUNCH;
-	return is_told && domain == CUPTI_DOMAIN_RESOURCE && cbid == CONTEXT_DESTROYED;
+	return is_told && etl_resources_mean(RESOURCES, domain, cbid);
 }
 
 void etl_range_metrics_enable(void *subscriber)
 {
 	const struct cupti_api *cupti = &etl_injector.cupti;
+	const char *name;
 
 	if (!etl_range_asked.is_wanted || etl_range_has_failed())
 		return;
@@ -180,19 +181,13 @@ void etl_range_metrics_enable(void *subscriber)
 	}
 	if (etl_range_asked.is_by_range && etl_range_is_open())
 		etl_range_leave_out(ETL_LEFT_OUT_OTHER); /* it was opened before there was CUDA */
-	for (uint32_t cbid = 1; cbid < ETL_MAX_CBID; cbid++) {
-		const char *name = NULL;
-
-		if (cupti->callback_name(CUPTI_DOMAIN_DRIVER, cbid, &name) != CUPTI_OK || !name ||
-		    !etl_matches(etl_stacks_launches, name))
-			continue;
+	for (uint32_t cbid = 0; (name = etl_next_driver_call(etl_stacks_launches, &cbid));) {
 		launches[cbid] = (uint8_t)etl_launch_call(name);
 		if (launches[cbid] != ETL_NO_LAUNCH &&
 		    cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_DRIVER, cbid) != CUPTI_OK)
 			launches[cbid] = ETL_NO_LAUNCH;
 	}
-	is_told = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, CONTEXT_DESTROYED) ==
-		  CUPTI_OK;
+	is_told = etl_resources_enable(subscriber, RESOURCES) == CUPTI_OK;
 	etl_range_contexts_open(is_told);
 	if (!is_told)
 		etl_range_fail(-ENOSYS);

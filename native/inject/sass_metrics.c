@@ -14,8 +14,7 @@
 
 /* CUpti_CallbackIdResource. */
 enum { CONTEXT_DESTROYED = 2, MODULE_LOADED = 6 };
-
-static const uint32_t told[] = { CONTEXT_DESTROYED, MODULE_LOADED };
+enum { RESOURCES = 1 << CONTEXT_DESTROYED | 1 << MODULE_LOADED };
 
 #define MOST_CONTEXTS 16
 /* A launch waits so long for one of another thread that begins. */
@@ -25,7 +24,7 @@ static const uint32_t told[] = { CONTEXT_DESTROYED, MODULE_LOADED };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct etl_sass_context contexts[MOST_CONTEXTS];
 static struct etl_launches launches;
-static bool is_told;
+static uint32_t told; /* of resources: bits by callback id */
 
 /* ---- what is asked for */
 
@@ -196,20 +195,18 @@ bool etl_sass_metrics_mean(uint32_t domain, uint32_t cbid)
 {
 	if (domain == CUPTI_DOMAIN_DRIVER)
 		return etl_launches_mean(&launches, cbid);
-	return is_told && domain == CUPTI_DOMAIN_RESOURCE &&
-	       (cbid == CONTEXT_DESTROYED || cbid == MODULE_LOADED);
+	return etl_resources_mean(told, domain, cbid);
 }
 
 void etl_sass_metrics_enable(void *subscriber)
 {
-	const struct cupti_api *cupti = &etl_injector.cupti;
 	int64_t code = etl_sass_asked.refusal ? etl_sass_asked.refusal : missing();
 
 	if (!etl_sass_asked.is_wanted)
 		return;
-	for (unsigned i = 0; code == 0 && i < sizeof told / sizeof *told; i++)
-		code = cupti->enable_callback(1, subscriber, CUPTI_DOMAIN_RESOURCE, told[i]);
-	is_told = code == 0;
+	if (code == 0)
+		code = etl_resources_enable(subscriber, RESOURCES);
+	told = code == 0 ? RESOURCES : 0;
 	if (code != 0) {
 		etl_sass_fail(code);
 		return;
@@ -222,7 +219,7 @@ void etl_sass_metrics_forget(void)
 	lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	for (int i = 0; i < MOST_CONTEXTS; i++)
 		etl_store(&contexts[i].state, ETL_CONTEXT_EMPTY);
-	is_told = false;
+	told = 0;
 	memset(&launches, 0, sizeof launches);
 	etl_sass_contexts_forget();
 	etl_sass_asked.refusal = read_settings();

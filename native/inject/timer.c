@@ -1,7 +1,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -180,8 +179,8 @@ static void *loop(void *unused)
 	pthread_setname_np(pthread_self(), "cupti-etl");
 	etl_takeover_probe_call();
 	prefault();
-	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (;;) {
+		clock_gettime(CLOCK_MONOTONIC, &next);
 		etl_hello_again();
 		next.tv_nsec += etl_injector.flush_ms * 1000000L;
 		next.tv_sec += next.tv_nsec / 1000000000L;
@@ -201,7 +200,6 @@ static void *loop(void *unused)
 		grow_in_time();
 		prefault();
 		etl_takeover_probe_call();
-		clock_gettime(CLOCK_MONOTONIC, &next);
 	}
 	etl_hello_again();
 	etl_ranges_finish();
@@ -226,9 +224,6 @@ static void *loop(void *unused)
 int etl_timer_start(void)
 {
 	pthread_condattr_t monotonic;
-	pthread_attr_t detached;
-	pthread_t thread;
-	sigset_t all, before;
 	int code;
 
 	stopped = given_up = false;
@@ -237,15 +232,9 @@ int etl_timer_start(void)
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&done, &monotonic);
-	pthread_attr_init(&detached);
-	pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
-	/* The program's signals are for the program's threads. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	code = pthread_create(&thread, &detached, loop, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	code = etl_start_thread(loop);
 	running = code == 0;
-	return -code;
+	return code;
 }
 
 /* What grows as long as the last flush gets on. */

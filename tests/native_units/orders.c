@@ -61,13 +61,13 @@ static int enable_kind(uint32_t kind)
 	return CUPTI_NOT_COMPATIBLE;
 }
 
-bool etl_next_driver_call(const char *const *patterns, uint32_t *cbid)
+const char *etl_next_driver_call(const char *const *patterns, uint32_t *cbid)
 {
 	uint32_t found = strncmp(patterns[0], "cuMem", 5) == 0 ? WAIT : LAUNCH;
 	bool is_first = *cbid < found;
 
 	*cbid = found;
-	return is_first;
+	return is_first ? "found" : NULL;
 }
 
 const char *cupti_result(const struct cupti_api *cupti, int result)
