@@ -40,11 +40,11 @@ WITH RECURSIVE work AS MATERIALIZED (
     LEFT JOIN _operator_own AS own ON own.range_id = _operator.range_id
     LEFT JOIN _process_without_links AS without ON without.process_id = _operator.process_id
 ),
--- From the first place on, so that what lies between two places is a difference.
-reached AS MATERIALIZED (
-    SELECT *, sum(COLUMNS('^(innermost_)?(launches|kernels|gpu_ns)$')) OVER line AS "\0_by"
+-- Of all that began in it.
+sums AS MATERIALIZED (
+    SELECT *, sum(COLUMNS('^(innermost_)?(launches|kernels|gpu_ns)$')) OVER inside AS "all_\0"
     FROM work
-    WINDOW line AS (ORDER BY place ROWS UNBOUNDED PRECEDING)
+    WINDOW inside AS (ORDER BY place ROWS BETWEEN CURRENT ROW AND last_place - place FOLLOWING)
 ),
 -- What began in it and outlasts it is not inside.
 beyond AS (
@@ -61,26 +61,19 @@ beyond AS (
     GROUP BY ended.place
 ),
 totals AS MATERIALIZED (
-    SELECT one.range_id, one.place, one.last_place, one.host_ns, one.self_start_ns, one.device_id,
-           one.is_numbered, one.launches, one.gpu_ns, one.api_ns,
-           CASE one.kind WHEN 'annotation'
-               THEN last.innermost_launches_by - one.innermost_launches_by + one.innermost_launches
-                   - coalesce(beyond.innermost_launches, 0)
-               ELSE last.launches_by - one.launches_by + one.launches - coalesce(beyond.launches, 0)
-               END AS all_launches,
-           CASE one.kind WHEN 'annotation'
-               THEN last.innermost_kernels_by - one.innermost_kernels_by + one.innermost_kernels
-                   - coalesce(beyond.innermost_kernels, 0)
-               ELSE last.kernels_by - one.kernels_by + one.kernels - coalesce(beyond.kernels, 0)
-               END AS all_kernels,
-           CASE one.kind WHEN 'annotation'
-               THEN last.innermost_gpu_ns_by - one.innermost_gpu_ns_by + one.innermost_gpu_ns
-                   - coalesce(beyond.innermost_gpu_ns, 0)
-               ELSE last.gpu_ns_by - one.gpu_ns_by + one.gpu_ns - coalesce(beyond.gpu_ns, 0)
-               END AS all_gpu_ns
-    FROM reached AS one
-    JOIN reached AS last ON last.place = one.last_place
-    LEFT JOIN beyond ON beyond.place = one.place
+    SELECT range_id, sums.place, last_place, host_ns, self_start_ns, device_id, is_numbered,
+           sums.launches, sums.gpu_ns, api_ns,
+           CASE kind WHEN 'annotation'
+                THEN all_innermost_launches - coalesce(beyond.innermost_launches, 0)
+                ELSE all_launches - coalesce(beyond.launches, 0) END AS all_launches,
+           CASE kind WHEN 'annotation'
+                THEN all_innermost_kernels - coalesce(beyond.innermost_kernels, 0)
+                ELSE all_kernels - coalesce(beyond.kernels, 0) END AS all_kernels,
+           CASE kind WHEN 'annotation'
+                THEN all_innermost_gpu_ns - coalesce(beyond.innermost_gpu_ns, 0)
+                ELSE all_gpu_ns - coalesce(beyond.gpu_ns, 0) END AS all_gpu_ns
+    FROM sums
+    LEFT JOIN beyond ON beyond.place = sums.place
 ),
 -- What two that cross were in together counts once.
 apart AS (
@@ -142,29 +135,23 @@ outermost AS (
     FROM outermost
     JOIN repeats ON repeats.of_range_id = outermost.range_id
 ),
-back AS MATERIALIZED (
-    SELECT *, sum(COLUMNS(* EXCLUDE place)) OVER places AS "\0_by"
-    FROM (
-        SELECT place, coalesce(backward_ns, 0) AS backward_ns, is_numbered::INTEGER AS numbered,
-               (unclear.range_id IS NOT NULL)::INTEGER AS unclear
-        FROM totals
-        LEFT JOIN backward ON backward.range_id = totals.range_id
-        LEFT JOIN unclear ON unclear.range_id = totals.range_id
-    )
-    WINDOW places AS (ORDER BY place ROWS UNBOUNDED PRECEDING)
+back AS (
+    SELECT totals.range_id, sum(coalesce(backward_ns, 0)) OVER inside AS backward_ns,
+           bool_or(is_numbered) OVER inside AS is_numbered,
+           count(unclear.range_id) OVER inside AS unclear
+    FROM totals
+    LEFT JOIN backward ON backward.range_id = totals.range_id
+    LEFT JOIN unclear ON unclear.range_id = totals.range_id
+    WINDOW inside AS (ORDER BY place ROWS BETWEEN CURRENT ROW AND last_place - place FOLLOWING)
 )
 SELECT totals.range_id, launches AS self_launches, gpu_ns AS self_gpu_ns, self_start_ns,
        device_id, all_launches::BIGINT AS launches, all_kernels::BIGINT AS kernels,
        TRY_CAST(all_gpu_ns AS BIGINT) AS gpu_ns,
-       CASE WHEN last.numbered_by - back.numbered_by + coalesce(back.numbered, 0) > 0
-                 AND last.unclear_by - back.unclear_by + back.unclear = 0
-                 AND gpu_ns IS NOT NULL
-            THEN TRY_CAST(last.backward_ns_by - back.backward_ns_by + back.backward_ns AS BIGINT)
-            END AS backward_gpu_ns,
+       CASE WHEN back.is_numbered AND unclear = 0 AND gpu_ns IS NOT NULL
+            THEN TRY_CAST(backward_ns AS BIGINT) END AS backward_gpu_ns,
        TRY_CAST(totals.host_ns - api_ns - coalesce(inside.host_ns, 0) AS BIGINT) AS self_host_ns,
        totals.host_ns, outermost.of_range_id AS repeats_range_id
 FROM totals
-JOIN back ON back.place = totals.place
-JOIN back AS last ON last.place = totals.last_place
+JOIN back ON back.range_id = totals.range_id
 LEFT JOIN inside ON inside.range_id = totals.range_id
 LEFT JOIN outermost ON outermost.range_id = totals.range_id
