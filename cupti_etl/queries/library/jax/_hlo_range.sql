@@ -43,18 +43,15 @@ modules AS (
 ),
 thunks AS (
     SELECT thunk.* EXCLUDE (hlo_module, program_id, prefix),
-           coalesce(thunk.hlo_module, around.hlo_module) AS hlo_module,
-           coalesce(thunk.program_id, around.program_id) AS program_id, around.prefix
+           thunk.start_ns <= around.end_ns AS is_inside,
+           coalesce(thunk.hlo_module, CASE WHEN is_inside THEN around.hlo_module END) AS hlo_module,
+           coalesce(thunk.program_id, CASE WHEN is_inside THEN around.program_id END) AS program_id,
+           CASE WHEN is_inside THEN around.prefix END AS prefix
     FROM (FROM ranges WHERE title = 'Thunk') AS thunk
-    LEFT JOIN (
-        SELECT within.range_id, around.*
-        FROM ranges AS within
-        ASOF JOIN modules AS around
-            ON around.process_id = within.process_id
-            AND around.thread_id = within.thread_id
-            AND around.start_ns <= within.start_ns
-        WHERE within.title = 'Thunk' AND within.start_ns <= around.end_ns
-    ) AS around ON around.range_id = thunk.range_id
+    ASOF LEFT JOIN modules AS around
+        ON around.process_id = thunk.process_id
+        AND around.thread_id = thunk.thread_id
+        AND around.start_ns <= thunk.start_ns
 )
 SELECT process_id, thread_id, range_id, start_ns, end_ns, 'thunk' AS kind,
        CASE WHEN program_id IS NULL AND hlo_module IS NOT NULL THEN 'autotuning'
