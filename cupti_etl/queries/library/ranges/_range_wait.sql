@@ -25,20 +25,10 @@
 --   asking_range_id BIGINT: The outermost range of autograd's thread; NULL outside of ranges.
 --   range_id BIGINT: The range that waits.
 --   is_clear BOOLEAN: Whether no other range can be meant.
-WITH work AS (
-    -- The rows of launch, of these processes alone.
-    SELECT process_id, correlation_id
-    FROM gpu_activity
-    SEMI JOIN _threaded_process USING (process_id)
-),
-launches AS MATERIALIZED (
+WITH launches AS MATERIALIZED (
     SELECT process_id, thread_id, start_ns
-    FROM (
-        FROM api_call ANTI JOIN _shared_correlation USING (process_id, correlation_id)
-        UNION ALL
-        FROM _shared_launch
-    )
-    SEMI JOIN work USING (process_id, correlation_id)
+    FROM launch
+    SEMI JOIN _threaded_process USING (process_id)
     WHERE start_ns IS NOT NULL AND thread_id IS NOT NULL
 ),
 outermost AS MATERIALIZED (

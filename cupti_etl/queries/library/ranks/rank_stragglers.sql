@@ -81,9 +81,7 @@ sums AS (
 )
 SELECT rank, operations, mean_late_ns, max_late_ns, last, 100.0 * last / operations AS last_pct,
        (last - operations / n) / sqrt(operations * (1.0 / n) * (1 - 1.0 / n)) AS sigma,
-       operations >= 10
-           AND (last - operations / n) / sqrt(operations * (1.0 / n) * (1 - 1.0 / n)) > 3
-           AS is_persistent,
+       operations >= 10 AND sigma > 3 AS is_persistent,
        own_ns, min(own_ns) OVER () / nullif(own_ns, 0) AS score, waiting_caused_ns, clock_offset_ns
 FROM sums
 ORDER BY waiting_caused_ns DESC, mean_late_ns DESC, rank
