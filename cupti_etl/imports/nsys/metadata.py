@@ -81,13 +81,20 @@ def read_frame(tables: Tables, skipped: Skipped) -> Frame:
 
 def _ranks(tables: Tables, frame: Frame) -> dict[int | None, int]:
     """Ranks by process, as nsys profile --trace mpi calls the threads that begin MPI."""
-    rows = tables.rows("ThreadNames")
-    threads = pa.array([as_int(row.get("globalTid")) for row in rows], pa.int64())
-    ids = pa.array([as_int(row.get("nameId")) for row in rows], pa.int64())
-    names = frame.strings(ids).to_pylist()
-    keys = frame.processes.keys(threads).to_pylist()
-    found = ((key, _RANK.fullmatch(name or "")) for key, name in zip(keys, names, strict=True))
+    named = _named_threads(tables, frame)
+    found = ((key, _RANK.fullmatch(name or "")) for key, _, name in named)
     return {key: int(match[1]) for key, match in found if match}
+
+
+def _named_threads(
+    tables: Tables, frame: Frame
+) -> Iterator[tuple[int | None, int | None, str | None]]:
+    """Of each thread with a name, the key of its process, its number and the name."""
+    rows = [row for row in tables.rows("ThreadNames") if as_int(row.get("globalTid")) is not None]
+    threads = pa.array([as_int(row["globalTid"]) for row in rows], pa.int64())
+    ids = pa.array([as_int(row.get("nameId")) for row in rows], pa.int64())
+    columns = (frame.processes.keys(threads), frame.thread(threads), frame.strings(ids))
+    return zip(*(column.to_pylist() for column in columns), strict=True)
 
 
 def _host(name: str | None) -> str | None:
@@ -299,14 +306,7 @@ def _streams(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
 
 def _thread_names(tables: Tables, frame: Frame) -> Iterator[dict[str, Any]]:
     of_key = {key: process for key, process in frame.processes.items() if process.stored}
-    rows = tables.rows("ThreadNames")
-    rows = [row for row in rows if as_int(row.get("globalTid")) is not None]
-    threads = pa.array([as_int(row["globalTid"]) for row in rows], pa.int64())
-    ids = pa.array([as_int(row.get("nameId")) for row in rows], pa.int64())
-    names = frame.strings(ids).to_pylist()
-    keys = frame.processes.keys(threads).to_pylist()
-    tids = frame.thread(threads).to_pylist()
-    for key, tid, name in zip(keys, tids, names, strict=True):
+    for key, tid, name in _named_threads(tables, frame):
         if key in of_key:
             yield {
                 "process_id": of_key[key].process_id,
