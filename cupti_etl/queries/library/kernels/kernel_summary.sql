@@ -79,43 +79,39 @@ WITH names AS (
     GROUP BY mangled
 ),
 named AS (
-    SELECT partial.* REPLACE (names.demangled AS demangled, names.short AS short)
+    SELECT partial.* REPLACE (names.demangled AS demangled, names.short AS short),
+           dense_rank() OVER (ORDER BY names.demangled) AS place,
+           sum(mean_ns * calls) OVER one_name / nullif(sum(calls) OVER one_name, 0) AS all_mean_ns
     FROM partial
     JOIN names ON names.mangled IS NOT DISTINCT FROM partial.mangled
     WHERE calls IS NOT NULL
+    WINDOW one_name AS (PARTITION BY names.demangled)
 ),
 sums AS (
-    SELECT demangled, any_value(short) AS name, coalesce(sum(total_ns), 0)::HUGEINT AS total_ns,
-           sum(calls)::BIGINT AS calls, sum(mean_ns * calls) / nullif(sum(calls), 0) AS mean_ns,
+    SELECT place, demangled, any_value(short) AS name, sum(calls)::BIGINT AS calls,
+           coalesce(sum(total_ns), 0)::HUGEINT AS total_ns, any_value(all_mean_ns) AS mean_ns,
            min(min_ns) AS min_ns, max(max_ns) AS max_ns, sum(unfinished)::BIGINT AS unfinished,
+           sum(calls * (variance + pow(mean_ns - all_mean_ns, 2))) AS squares,
            min(first_ns) AS first_ns, max(last_ns) AS last_ns
     FROM named
-    GROUP BY demangled
-),
-spread AS (
-    SELECT named.demangled, sum(named.calls * (variance + pow(named.mean_ns - sums.mean_ns, 2)))
-               AS squares
-    FROM named
-    JOIN sums ON sums.demangled IS NOT DISTINCT FROM named.demangled
-    GROUP BY named.demangled
+    GROUP BY place, demangled
 ),
 placed AS (
-    SELECT demangled, entry.key AS bucket,
-           sum(sum(entry.value)) OVER (PARTITION BY demangled ORDER BY bucket) AS until
-    FROM (SELECT demangled, unnest(map_entries(durations)) AS entry FROM named)
-    GROUP BY demangled, bucket
+    SELECT place, entry.key AS bucket,
+           sum(sum(entry.value)) OVER (PARTITION BY place ORDER BY bucket) AS until
+    FROM (SELECT place, unnest(map_entries(durations)) AS entry FROM named)
+    GROUP BY place, bucket
 )
 SELECT name, percent, calls, TRY_CAST(total_ns AS BIGINT) AS total_ns, mean_ns,
        sketch_quantile(bucket, until, calls, 0.5, min_ns, max_ns) AS median_ns,
        sketch_quantile(bucket, until, calls, 0.95, min_ns, max_ns) AS p95_ns, min_ns, max_ns,
        CASE WHEN calls > 1 THEN sqrt(squares / (calls - 1)) END AS stddev_ns, span_pct,
-       unfinished, sums.demangled
+       unfinished, demangled
 FROM (
     SELECT *, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent,
            100.0 * total_ns / nullif(max(last_ns) OVER () - min(first_ns) OVER (), 0) AS span_pct
     FROM sums
 ) AS sums
-LEFT JOIN spread ON spread.demangled IS NOT DISTINCT FROM sums.demangled
-LEFT JOIN placed ON placed.demangled IS NOT DISTINCT FROM sums.demangled
+LEFT JOIN placed USING (place)
 GROUP BY ALL
-ORDER BY total_ns DESC, sums.demangled
+ORDER BY total_ns DESC, demangled

@@ -64,39 +64,31 @@ FROM durations
 GROUP BY domain, name;
 
 -- merge
-WITH sums AS (
-    SELECT domain, name, sum(calls)::BIGINT AS calls, sum(errors)::BIGINT AS errors,
-           coalesce(sum(total_ns), 0)::HUGEINT AS total_ns,
-           sum(mean_ns * calls) / nullif(sum(calls), 0) AS mean_ns, min(min_ns) AS min_ns,
-           max(max_ns) AS max_ns, sum(unfinished)::BIGINT AS unfinished
+WITH places AS (
+    SELECT *, dense_rank() OVER (ORDER BY domain, name) AS place,
+           sum(mean_ns * calls) OVER one_name / nullif(sum(calls) OVER one_name, 0) AS all_mean_ns
     FROM partial
-    GROUP BY domain, name
+    WINDOW one_name AS (PARTITION BY domain, name)
 ),
-spread AS (
-    SELECT partial.domain, partial.name,
-           sum(partial.calls * (variance + pow(partial.mean_ns - sums.mean_ns, 2))) AS squares
-    FROM partial
-    JOIN sums
-        ON sums.domain IS NOT DISTINCT FROM partial.domain
-        AND sums.name IS NOT DISTINCT FROM partial.name
-    GROUP BY partial.domain, partial.name
+sums AS (
+    SELECT place, domain, name, sum(calls)::BIGINT AS calls, sum(errors)::BIGINT AS errors,
+           coalesce(sum(total_ns), 0)::HUGEINT AS total_ns, any_value(all_mean_ns) AS mean_ns,
+           min(min_ns) AS min_ns, max(max_ns) AS max_ns, sum(unfinished)::BIGINT AS unfinished,
+           sum(calls * (variance + pow(mean_ns - all_mean_ns, 2))) AS squares
+    FROM places
+    GROUP BY place, domain, name
 ),
 placed AS (
-    SELECT domain, name, entry.key AS bucket,
-           sum(sum(entry.value)) OVER (PARTITION BY domain, name ORDER BY bucket) AS until
-    FROM (SELECT domain, name, unnest(map_entries(durations)) AS entry FROM partial)
-    GROUP BY domain, name, bucket
+    SELECT place, entry.key AS bucket,
+           sum(sum(entry.value)) OVER (PARTITION BY place ORDER BY bucket) AS until
+    FROM (SELECT place, unnest(map_entries(durations)) AS entry FROM places)
+    GROUP BY place, bucket
 )
-SELECT sums.name, sums.domain, percent, calls, errors, TRY_CAST(total_ns AS BIGINT) AS total_ns,
+SELECT name, domain, percent, calls, errors, TRY_CAST(total_ns AS BIGINT) AS total_ns,
        mean_ns, sketch_quantile(bucket, until, calls, 0.5, min_ns, max_ns) AS median_ns,
        sketch_quantile(bucket, until, calls, 0.99, min_ns, max_ns) AS p99_ns, min_ns, max_ns,
        CASE WHEN calls > 1 THEN sqrt(squares / (calls - 1)) END AS stddev_ns, unfinished
 FROM (SELECT *, 100.0 * total_ns / nullif(sum(total_ns) OVER (), 0) AS percent FROM sums) AS sums
-LEFT JOIN spread
-    ON spread.domain IS NOT DISTINCT FROM sums.domain
-    AND spread.name IS NOT DISTINCT FROM sums.name
-LEFT JOIN placed
-    ON placed.domain IS NOT DISTINCT FROM sums.domain
-    AND placed.name IS NOT DISTINCT FROM sums.name
+LEFT JOIN placed USING (place)
 GROUP BY ALL
-ORDER BY total_ns DESC, sums.domain, sums.name
+ORDER BY total_ns DESC, domain, name
