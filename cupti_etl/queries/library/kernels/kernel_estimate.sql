@@ -55,39 +55,25 @@ placed AS (
     ASOF JOIN _window AS seen
         ON seen.process_id = finished.process_id AND seen.begin_ns <= finished.start_ns
 ),
-bases AS (
-    SELECT seen.process_id, count(*) AS windows,
-           bool_and(coalesce(runs.launches >= 10, false)) AS is_by_launches,
-           bool_or(is_several) AS is_several, bool_and(is_whole) AS is_whole
-    FROM _window AS seen
-    LEFT JOIN runs ON runs.process_id = seen.process_id AND runs.number = seen.number
-    GROUP BY seen.process_id
-),
 sizes AS (
-    SELECT seen.process_id, seen.number,
-           CASE WHEN is_by_launches THEN runs.launches ELSE seen.end_ns - seen.start_ns
-               END::DOUBLE AS size
-    FROM _window AS seen
-    JOIN bases ON bases.process_id = seen.process_id
-    LEFT JOIN runs ON runs.process_id = seen.process_id AND runs.number = seen.number
+    SELECT process_id, number, start_ns, end_ns, is_several, is_whole,
+           bool_and(coalesce(launches >= 10, false)) OVER (PARTITION BY process_id)
+               AS is_by_launches,
+           CASE WHEN is_by_launches THEN launches ELSE end_ns - start_ns END::DOUBLE AS size
+    FROM _window
+    LEFT JOIN runs USING (process_id, number)
 ),
 wholes AS (
-    SELECT sizes.process_id, any_value(windows) AS windows, sum(size) AS size,
-           sum(size * size) AS squares, any_value(is_by_launches) AS is_by_launches,
-           any_value(is_several) AS is_several, any_value(is_whole) AS is_whole,
-           CASE WHEN any_value(is_by_launches) THEN any_value(all_launches.launches)
-                ELSE any_value(span_ns) END::DOUBLE AS all_size
+    SELECT process_id, count(*) AS windows, sum(size) AS size, sum(size * size) AS squares,
+           any_value(is_by_launches) AS is_by_launches, bool_or(is_several) AS is_several,
+           bool_and(is_whole) AS is_whole,
+           CASE WHEN any_value(is_by_launches) THEN any_value(launches)
+                ELSE greatest(max(exit_ns), max(end_ns)) - min(start_ns) END::DOUBLE AS all_size
     FROM sizes
-    JOIN bases ON bases.process_id = sizes.process_id
-    LEFT JOIN all_launches ON all_launches.process_id = sizes.process_id
-    LEFT JOIN (
-        SELECT seen.process_id,
-               greatest(max(ended.end_ns), max(seen.end_ns)) - min(seen.start_ns) AS span_ns
-        FROM _window AS seen
-        LEFT JOIN process AS ended ON ended.process_id = seen.process_id
-        GROUP BY seen.process_id
-    ) AS spans ON spans.process_id = sizes.process_id
-    GROUP BY sizes.process_id
+    LEFT JOIN all_launches USING (process_id)
+    LEFT JOIN (SELECT process_id, max(end_ns) AS exit_ns FROM process GROUP BY process_id)
+        USING (process_id)
+    GROUP BY process_id
 ),
 in_windows AS (
     SELECT process_id, demangled, any_value(short) AS short, number, count(*)::DOUBLE AS calls,
@@ -96,24 +82,23 @@ in_windows AS (
     GROUP BY process_id, demangled, number
 ),
 sums AS (
-    SELECT in_windows.process_id, demangled, any_value(short) AS short, sum(calls) AS calls,
+    SELECT process_id, demangled, any_value(short) AS short, sum(calls) AS calls,
            sum(ns) AS ns, sum(calls * calls) AS calls_squares, sum(ns * ns) AS ns_squares,
            sum(calls * size) AS calls_products, sum(ns * size) AS ns_products
     FROM in_windows
-    JOIN sizes ON sizes.process_id = in_windows.process_id AND sizes.number = in_windows.number
-    GROUP BY in_windows.process_id, demangled
+    JOIN sizes USING (process_id, number)
+    GROUP BY process_id, demangled
 ),
 -- The variance of a ratio estimate: what windows differ by from their share, by size.
 of_process AS (
-    SELECT sums.*, is_by_launches, windows = 1 AND is_whole AS is_whole,
-           is_several,
+    SELECT sums.*, is_by_launches, windows = 1 AND is_whole AS is_whole, is_several,
            windows >= 10 AND NOT is_several AND size > 0 AS is_enough,
            greatest(all_size / nullif(size, 0), 1) AS factor,
            windows / nullif(windows - 1, 0) * greatest(1 - size / nullif(all_size, 0), 0)
                AS correction,
            squares / nullif(size * size, 0) AS evenness, size
     FROM sums
-    JOIN wholes ON wholes.process_id = sums.process_id
+    JOIN wholes USING (process_id)
 ),
 estimates AS (
     SELECT *,
