@@ -187,12 +187,7 @@ def _without_operators(row: Mapping[str, Any]) -> Iterator[str]:
 
 
 def guessed(trace: Trace, engine: str = DUCKDB) -> Iterator[str]:
-    """That steps are a guess, if they are.
-
-    Args:
-        trace: that was asked for them.
-        engine: by which it is asked.
-    """
+    """That steps are a guess, if they are."""
     # Workers know no step alone.
     name = "step" if engine == DUCKDB else "step_breakdown"
     steps = trace.engine(engine).query(name)

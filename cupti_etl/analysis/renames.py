@@ -27,14 +27,9 @@ Place = tuple[str | None, str | None]
 def renamed(
     rows: Sequence[Row], before: Sequence[Trace], after: Sequence[Trace]
 ) -> list[dict[str, Any]]:
-    """The rows; those of kernels of one side only have a subject of their own.
+    """The rows of a comparison; those of kernels of one side only have a subject of their own.
 
     Two that are one kernel under two names are one row, which says what it ``became``.
-
-    Args:
-        rows: of a comparison, with their verdicts.
-        before: the runs before.
-        after: the runs after.
 
     Raises:
         TraceError: a trace cannot be read.

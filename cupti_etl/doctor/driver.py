@@ -17,12 +17,7 @@ _CAP_SYS_ADMIN = 21
 
 
 def check_driver(system: System, cuda: dict[str, Any]) -> Iterator[Finding]:
-    """Kernel module, libcuda and devices.
-
-    Args:
-        system: the machine.
-        cuda: what the probe ``cuda`` answered.
-    """
+    """Kernel module, libcuda and devices, by the machine and what the probe ``cuda`` answered."""
     module = driver_branch(system.root)
     if module:
         yield _DRIVER.ok(f"NVIDIA kernel module {module}")

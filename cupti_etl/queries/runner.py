@@ -102,9 +102,6 @@ def library_views(catalog: Catalog) -> Iterator[str]:
     tenth of the time for the whole library.
 
     Those that only an opened trace answers are left out.
-
-    Args:
-        catalog: the queries.
     """
     queries = [query for query in catalog if not query.opened]
     yield f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}"

@@ -60,11 +60,7 @@ def label_rows(
 
 
 def processes(rows: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """Labels of processes by their ids: ``rank 3``, else the pid, with the host where needed.
-
-    Args:
-        rows: of the table ``process``.
-    """
+    """Labels of rows of ``process`` by id: ``rank 3``, else the pid, with the host where needed."""
     rows = sorted(rows, key=lambda row: int(row["process_id"]))
     levels: list[Callable[[Mapping[str, Any]], str]] = [
         lambda row: "" if row["rank"] is None else f"rank {row['rank']}",

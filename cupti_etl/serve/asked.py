@@ -95,12 +95,6 @@ def part_of(whole: Trace, scope: Scope) -> AbstractContextManager[Trace]:
 def rows_of(whole: Trace, name: str, asked: Asked, running: Running) -> Iterator[Answered]:
     """The rows of a query or a table.
 
-    Args:
-        whole: the trace.
-        name: of the query or the table.
-        asked: what is asked of it.
-        running: what stops it.
-
     Raises:
         Refused: there is none of that name.
         UsageError: a parameter or the scope cannot be.

@@ -19,13 +19,7 @@ _ROWS = "1000"
 
 
 def index_page(names: Sequence[str], tables: Iterable[str], token: str) -> str:
-    """The page.
-
-    Args:
-        names: of the traces.
-        tables: of the trace.
-        token: which the links have.
-    """
+    """The page of traces with these tables; its links have the token."""
     title = html_text(", ".join(names))
     front = [query for query in library() if query.front]
     queries = [(query.name, query.front) for query in front if not _needed(query.parameters)]

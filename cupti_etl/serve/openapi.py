@@ -31,11 +31,7 @@ _ONE_OF = {"format": FORMATS, "compression": COMPRESSIONS}
 
 
 def description(tables: Iterable[str]) -> dict[str, Any]:
-    """A document of OpenAPI 3.1.
-
-    Args:
-        tables: of the trace.
-    """
+    """A document of OpenAPI 3.1 for a trace with these tables."""
     paths: dict[str, Any] = {
         "/": {"get": {"summary": "A page that lists what there is", "responses": _text("html")}},
         "/health": {

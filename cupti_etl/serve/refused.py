@@ -79,12 +79,7 @@ class Paths:
 
 
 def described(error: EtlError, paths: Paths) -> dict[str, Any]:
-    """An error as an object of JSON.
-
-    Args:
-        error: what went wrong.
-        paths: what hides the paths of this machine.
-    """
+    """An error as an object of JSON, without the paths of this machine."""
     status = status_of(error)
     hint = error.hint
     if isinstance(error, MemoryLimitError):

@@ -56,10 +56,6 @@ class Call(fl.ServerMiddleware):  # type: ignore[misc]
     def compute(self, context: Any, action: Callable[[], _T]) -> _T:
         """Do something of which the time counts, and which can be stopped.
 
-        Args:
-            context: of the call.
-            action: what is done.
-
         Raises:
             Refused: it takes too long, the client took nothing, or the server ends.
             Stopped: the client is gone.
