@@ -1,4 +1,4 @@
-"""Rows of a trace of torch.profiler with stacks: around each launch functions of Python, and operators."""
+"""A trace of torch.profiler with stacks: functions of Python and operators around launches."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def small(rows: int) -> dict[str, str]:
         "argument": f"""
             SELECT {PROCESS} AS process_id, {_MARKER_ID} AS marker_id,
                    CASE WHEN {_IS_OPERATOR}
-                        THEN '{{"Input Dims":[[' || i % 7 || ', 64], [64, 64]],"Input type":["float",'
-                            || ' "float"],"Concrete Inputs":["", ""]}}'
+                        THEN '{{"Input Dims":[[' || i % 7 || ', 64], [64, 64]],'
+                            || '"Input type":["float", "float"],"Concrete Inputs":["", ""]}}'
                         ELSE '{{"Python id":' || j || '}}' END AS arguments
             FROM {each}""",
         "external_correlation": f"""
