@@ -50,7 +50,8 @@ members AS (
         ON hosts.process_id = match.process_id
     LEFT JOIN (SELECT DISTINCT process_id, gpu, device_id FROM gpu) AS devices
         ON devices.process_id = match.process_id AND devices.gpu = match.gpu
-    LEFT JOIN _link_peak AS links USING (process_id, device_id)
+    LEFT JOIN _link_peak AS links
+        ON links.process_id = match.process_id AND links.device_id = devices.device_id
 ),
 operations AS (
     SELECT collective, max(bytes) AS bytes, max(element_type) AS element_type,
