@@ -43,6 +43,32 @@ def test_what_the_allocator_says_is_in_use(trace: MakeTrace) -> None:
     )
 
 
+def test_changes_at_one_time_are_in_the_order_of_what_is_in_use(trace: MakeTrace) -> None:
+    """Older PyTorch writes whole microseconds, in which several are given out or come back."""
+    opened = trace(
+        memory="""
+            process_id device_id memory_kind operation  timestamp_ns address bytes \
+pool_utilized_bytes
+            1          -         pageable    allocation 1000         3       4     7
+            1          -         pageable    allocation 1000         1       1     1
+            1          -         pageable    allocation 1000         2       2     3
+            1          -         pageable    release    2000         1       1     2
+            1          -         pageable    release    2000         3       4     3
+        """
+    )
+    assert_rows(
+        opened.query("memory_timeline"),
+        """
+        timestamp_ns change_bytes in_use_bytes allocations is_peak
+        1000         1            1            1           false
+        1000         2            3            2           false
+        1000         4            7            3           true
+        2000         -4           3            2           false
+        2000         -1           2            1           false
+        """,
+    )
+
+
 def test_what_the_allocator_reserved(trace: MakeTrace) -> None:
     assert_rows(
         trace(memory=TOLD).sql("FROM memory_pool_usage ORDER BY device_id"),

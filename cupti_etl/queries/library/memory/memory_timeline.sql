@@ -64,10 +64,12 @@ changes AS (
 ),
 running AS (
     SELECT *, coalesce(told_bytes, sum(change_bytes) OVER kind) AS in_use_bytes,
-           sum(step) OVER kind AS allocations
+           sum(step) OVER kind AS allocations, row_number() OVER kind AS place
     FROM changes
+    -- At one time, what is given out counts up and what comes back counts down.
     WINDOW kind AS (
-        PARTITION BY process_id, device_id, memory_kind ORDER BY timestamp_ns, step
+        PARTITION BY process_id, device_id, memory_kind
+        ORDER BY timestamp_ns, step, step * told_bytes, change_bytes
         ROWS UNBOUNDED PRECEDING
     )
 )
@@ -75,7 +77,7 @@ SELECT process_id, device_id, memory_kind, timestamp_ns, change_bytes,
        TRY_CAST(in_use_bytes AS BIGINT) AS in_use_bytes,
        TRY_CAST(allocations AS BIGINT) AS allocations,
        row_number() OVER (
-           PARTITION BY process_id, device_id, memory_kind ORDER BY in_use_bytes DESC, timestamp_ns
+           PARTITION BY process_id, device_id, memory_kind ORDER BY in_use_bytes DESC, place
        ) = 1 AS is_peak
 FROM running
-ORDER BY timestamp_ns, process_id, device_id, memory_kind, step
+ORDER BY timestamp_ns, process_id, device_id, memory_kind, place
