@@ -47,8 +47,10 @@ def test_a_kernel_its_call_and_the_range_around_it(tmp_path: Path) -> None:
             1          2000     2501   runtime cudaLaunchKernel 211  5              7
         """,
         kernel="""
-            process_id start_ns end_ns name device_id stream_id correlation_id grid_x grid_y grid_z
-            1          4000     8000   k    0         13        5              1      2      3
+            process_id start_ns end_ns name device_id stream_id correlation_id grid_x grid_y \
+grid_z dynamic_shared_bytes
+            1          4000     8000   k    0         13        5              1      2      \
+3      0
         """,
         external_correlation="process_id correlation_id external_id\n 1 5 77",
     )
@@ -170,9 +172,11 @@ def test_a_gpu_with_the_number_of_the_process_is_apart(tmp_path: Path) -> None:
     assert etl("export", trace, "--to", "chrome", tmp_path / "out.json").returncode == 0
     assert etl("import", tmp_path / "out.json", "-o", tmp_path / "two").returncode == 0
     with cupti_etl.open(tmp_path / "two") as two:
-        assert_rows(two.sql("SELECT pid FROM process"), "pid\n 1")
+        row = 'pid argv detail\n 1 - "its times are not since the epoch"'
+        assert_rows(two.sql("SELECT pid, argv, detail FROM process"), row)
         both = "FROM kernel JOIN api_call USING (process_id)"
-        assert_rows(two.sql(f"SELECT device_id, thread_id {both}"), "device_id thread_id\n 1 1")
+        row = "device_id thread_id dynamic_shared_bytes\n 1 1 -"
+        assert_rows(two.sql(f"SELECT device_id, thread_id, dynamic_shared_bytes {both}"), row)
 
 
 def test_processes_that_share_a_number_are_apart_and_come_back(tmp_path: Path) -> None:

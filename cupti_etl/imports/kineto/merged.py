@@ -20,7 +20,7 @@ from cupti_etl.imports.kineto.hip_calls import HipCalls
 from cupti_etl.imports.source import Process, new_process_id
 
 _LABELLED = re.compile(r"\[([^\]]{1,64})\] (.+)")
-_NAMED = re.compile(r"rank (\d{1,9}): (.*)", re.DOTALL)
+_NAMED = re.compile(r"(?:rank (\d{1,9}): )?(?:process \d*|(.*))", re.DOTALL)
 _OWNED = re.compile(r"(?:GPU \d{1,9}|waits|overhead) of (\d{1,10})")
 _RANK = re.compile(r"(?:TP)?(\d{1,9})")
 
@@ -40,7 +40,8 @@ def rank_of(label: str | None) -> int | None:
 def told(name: str | None) -> tuple[int | None, str | None]:
     """The rank and the command line in the name of a process, as our own export writes them."""
     found = _NAMED.fullmatch(name or "")
-    return (int(found[1]), found[2]) if found else (None, name)
+    rank, command = found.groups() if found else (None, None)
+    return int(rank) if rank else None, command or None
 
 
 @dataclass

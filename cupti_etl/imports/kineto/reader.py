@@ -279,7 +279,7 @@ class Kineto(Source):
                 f"{self.path}: baseTimeNanoseconds is {base!r}, which is no time",
                 "export it again: without it, its times mean nothing",
             )
-        self._is_relative = not base
+        self._is_relative = middle + base < _ABSOLUTE_NS
         return base
 
     def _note_names(self, events: pa.RecordBatch) -> int:

@@ -48,7 +48,7 @@ work AS (
            concat(
                ',"registers per thread":' || registers_per_thread,
                ',"shared memory":' ||
-                   (coalesce(static_shared_bytes, 0)::BIGINT + coalesce(dynamic_shared_bytes, 0)),
+                   (coalesce(static_shared_bytes, 0)::BIGINT + dynamic_shared_bytes),
                ',"grid":[' || grid_x || ',' || grid_y || ',' || grid_z || ']',
                ',"block":[' || block_x || ',' || block_y || ',' || block_z || ']',
                ',"priority":' || priority
