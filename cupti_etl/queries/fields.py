@@ -64,7 +64,8 @@ USUAL = {
     "sass": 'the code was not disassembled (pip install "cupti-etl[sass]", or put the nvdisasm of a'
     " CUDA toolkit on PATH).",
     "sass_metric": "no instructions were counted (capture with --sass-metrics).",
-    "step": "neither NVTX ranges called step or alike nor a period of kernels was found.",
+    "step": "neither NVTX ranges called step or alike that asked for work nor a period of kernels"
+    " was found.",
     "unified_memory": "no managed memory was recorded (capture with the kind unified_memory).",
 }
 

@@ -102,7 +102,7 @@ def test_who_asks_for_waits_of_one_rank_is_told_to_ask_all(trace: MakeTrace) -> 
     ("words", "said"),
     [
         ("nvtx_layer", "no range is named like a layer: a word such as layer, block or encoder"),
-        ("graph_replay", "no work of a CUDA graph was recorded."),
+        ("graph_replay", "no recorded work is known to be that of a CUDA graph."),
         ("memcpy_summary", "no copies were recorded."),
         ("memcpy_summary --to 30ns", "in this part of the trace (up to 30ns), no copies were"),
         ("gap_attribution", "every row is hidden by min_ns"),

@@ -67,6 +67,19 @@ def test_graphs_as_a_whole_are_said_to_hide_their_kernels(
         assert [each.split(" of the work")[0] for each in told if "graphs" in each] == expected
 
 
+def test_how_many_launches_a_step_had_is_not_known_without_calls(trace: MakeTrace) -> None:
+    rows = [
+        f"1 0 {100 * n + at} {100 * n + at + 9} {name}"
+        for n in range(8)
+        for at, name in ((0, "a"), (20, "b"), (40, "c"))
+    ]
+    opened = trace(kernel="\n".join(["process_id device_id start_ns end_ns name", *rows]))
+    assert_rows(
+        opened.sql("SELECT DISTINCT launches, kernels, copies FROM step_summary WHERE step < 6"),
+        "launches kernels copies\n - 3 0",
+    )
+
+
 def test_what_was_launched_outside_of_a_part_is_a_share_of_all_work(trace: MakeTrace) -> None:
     opened = trace(
         kernel="""

@@ -5,6 +5,7 @@
 --   processes that look alike are put together. Work of a backward pass has "(backward)" between
 --   the two, and what a CUDA graph replayed, which has the stack of its capture, "(graph)".
 -- requires: _stacked_process, gpu_activity
+-- none: no work on a GPU is known to have been asked for by Python.
 -- front: Which calls lead to the GPU time (a flame graph)?
 -- first: percent, gpu_ns, launches, stack
 -- chart: flame(stack, gpu_ns)

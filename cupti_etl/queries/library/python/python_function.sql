@@ -5,6 +5,7 @@
 --   an installed package's; total that of all stacks that it is on, each counted once. Work of
 --   calls without a stack has rows without a file, which say why.
 -- requires: _stacked_process, gpu_activity
+-- none: no work on a GPU is known to have been asked for by Python.
 -- limits: Of PyTorch's backward pass and of CUDA graphs as python_line says.
 -- front: Which Python function is slow?
 -- first: percent, total_gpu_ns, own_gpu_ns, self_gpu_ns, launches, idle_before_ns, function, place

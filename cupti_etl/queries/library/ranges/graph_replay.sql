@@ -4,7 +4,7 @@
 --   wall time is from the first start to the last end. busy_ns is a sum of durations: branches that
 --   run side by side each count. Where only whole graphs were recorded (graph_trace), nodes are 0.
 -- requires: gpu_activity
--- none: no work of a CUDA graph was recorded.
+-- none: no recorded work is known to be that of a CUDA graph.
 -- limits: Host nodes are not counted. The launching call is NULL if it was not recorded.
 -- front: How long do CUDA graphs take to launch and run?
 -- first: graph_id, replays, nodes, wall_median_ns, busy_ns, launch_median_ns

@@ -21,7 +21,7 @@
 --   name VARCHAR: Name of the range, or of the kernel that it begins with.
 --   start_ns, duration_ns of step_breakdown
 --   host_duration_ns BIGINT [ns]: How long the host asked for it, as in step_breakdown.
---   launches BIGINT [calls]: API calls that asked for work.
+--   launches BIGINT [calls]: API calls that asked for work; NULL if no calls were recorded.
 --   kernels BIGINT [executions]: Kernels that began.
 --   copies BIGINT [copies]: Copies and memsets that began.
 --   busy_ns BIGINT [ns]: Time with anything on the GPU.
@@ -52,9 +52,10 @@ WITH idle AS (
     GROUP BY step.process_id, step.gpu, step.step
 )
 SELECT part.process_id, part.gpu, part.step, name, start_ns, duration_ns, host_duration_ns,
-       coalesce(launches, 0) AS launches, coalesce(kernels, 0) AS kernels,
-       coalesce(copies, 0) AS copies, duration_ns - idle_ns AS busy_ns, busy_pct, compute_ns,
-       exposed_communication_ns, exposed_copy_ns, idle_ns,
+       CASE WHEN EXISTS (FROM _any_api_call) THEN coalesce(launches, 0) END AS launches,
+       coalesce(kernels, 0) AS kernels, coalesce(copies, 0) AS copies,
+       duration_ns - idle_ns AS busy_ns, busy_pct, compute_ns, exposed_communication_ns,
+       exposed_copy_ns, idle_ns,
        coalesce(COLUMNS(idle.* EXCLUDE (process_id, gpu, step, gap_ns)), 0)::BIGINT AS "idle_\0",
        (idle_ns - coalesce(gap_ns, 0))::BIGINT AS idle_edge_ns, is_outlier
 FROM step_breakdown AS part
