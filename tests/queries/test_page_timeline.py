@@ -71,6 +71,24 @@ def test_lanes(trace: MakeTrace) -> None:
     )
 
 
+def test_processes_are_in_the_order_of_their_ranks(trace: MakeTrace) -> None:
+    """And not in that of their ids, which are drawn."""
+    opened = trace(
+        process="process_id pid rank\n8 80 0\n6 81 1\n7 82 2",
+        marker="process_id thread_id marker_id event timestamp_ns name\n"
+        + "\n".join(f"{process} 1 1 start 0 a\n{process} 1 1 end 9 -" for process in (6, 7, 8)),
+    )
+    assert_rows(
+        opened.sql("SELECT DISTINCT lane, section FROM timeline_lane ORDER BY lane"),
+        """
+        lane section
+        0    "rank 0: process 80"
+        1    "rank 1: process 81"
+        2    "rank 2: process 82"
+        """,
+    )
+
+
 def test_marks_of_a_window_one_by_one(trace: MakeTrace) -> None:
     """In the second row of a lane is what begins before the first one's has ended."""
     assert_rows(

@@ -143,4 +143,4 @@ FROM activity, (
            concat('all that ended later is there; ', reason, ': ', detail)
     FROM discarded
 )
-ORDER BY place, subject
+ORDER BY place, subject, start_ns

@@ -165,4 +165,4 @@ SELECT process_id, gpu, short, CASE WHEN is_stacked THEN 'python' ELSE 'pattern'
        TRY_CAST(other_ns AS BIGINT) AS other_ns
 FROM sums
 WHERE tries > 0
-ORDER BY tuning_ns DESC, short, process_id, gpu
+ORDER BY tuning_ns DESC, short, gpu, process_id

@@ -126,8 +126,8 @@ LEFT JOIN climbing
     AND climbing.thread_id = sums.thread_id
     AND climbing.longest_start_ns = sums.longest_start_ns
     AND climbing.parent_range_id IS NULL
-ORDER BY total_ns DESC, sums.process_id, sums.thread_id, name, gpu;
+ORDER BY total_ns DESC, gpu, sums.thread_id, name, sums.process_id;
 
 -- merge
 FROM partial
-ORDER BY total_ns DESC, process_id, thread_id, name, gpu
+ORDER BY total_ns DESC, gpu, thread_id, name, process_id

@@ -68,10 +68,10 @@ holders AS (
 )
 SELECT * EXCLUDE (in_use_bytes), 100.0 * bytes / nullif(in_use_bytes, 0) AS percent
 FROM holders
-ORDER BY process_id, device_id, memory_kind, bytes DESC, range, api_name, source, pool_type,
+ORDER BY device_id, process_id, memory_kind, bytes DESC, range, api_name, source, pool_type,
          pool_address;
 
 -- merge
 FROM partial
-ORDER BY process_id, device_id, memory_kind, bytes DESC, range, api_name, source, pool_type,
+ORDER BY device_id, process_id, memory_kind, bytes DESC, range, api_name, source, pool_type,
          pool_address

@@ -58,4 +58,4 @@ SELECT CASE WHEN first_id = last_id THEN path ELSE kind END AS path,
        sums.* EXCLUDE (first_id, last_id)
 FROM sums
 JOIN _alike_path AS alike ON alike.alike_range_id = first_id
-ORDER BY allocated_bytes DESC, path, process_id, device_id, memory_kind
+ORDER BY allocated_bytes DESC, path, device_id, process_id, memory_kind

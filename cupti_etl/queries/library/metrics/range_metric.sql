@@ -64,4 +64,4 @@ JOIN _alike_path AS alike ON alike.alike_range_id = ranges.alike_range_id
 JOIN _activity_sampled AS runs USING (process_id, correlation_id, start_ns, end_ns)
 CROSS JOIN _pm_column
 GROUP BY kind, work.process_id, work.gpu, _pm_column.metric
-ORDER BY path, work.process_id, work.gpu, _pm_column.metric
+ORDER BY path, work.gpu, work.process_id, _pm_column.metric

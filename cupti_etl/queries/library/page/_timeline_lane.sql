@@ -39,7 +39,7 @@ extent AS (
 )
 SELECT TRY_CAST(row_number() OVER (
            ORDER BY lanes.process_id >= 0 AND content <> 'stream', gpu,
-                    CASE WHEN content <> 'stream' THEN lanes.process_id END,
+                    CASE WHEN content <> 'stream' THEN place END,
                     CASE content WHEN 'idle' THEN 0 WHEN 'stream' THEN 1 WHEN 'loss' THEN 2
                                  WHEN 'metric' THEN 4 WHEN 'clock' THEN 5 ELSE 3 END,
                     threads.first_ns,
@@ -50,6 +50,7 @@ SELECT TRY_CAST(row_number() OVER (
        max_value, begin_ns,
        greatest(extent.last_ns - begin_ns, 0) AS end_ns
 FROM extent, lanes
+LEFT JOIN _export_process AS shown ON shown.process_id = lanes.process_id
 LEFT JOIN threads
     ON threads.process_id = lanes.process_id
     AND threads.number = lanes.number

@@ -45,4 +45,4 @@ SELECT CASE WHEN min(alike_range_id) = max(alike_range_id) THEN any_value(path)
        TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns
 FROM placed
 GROUP BY kind, process_id, gpu
-ORDER BY sum(gpu_ns) DESC, path, process_id, gpu
+ORDER BY sum(gpu_ns) DESC, path, gpu, process_id

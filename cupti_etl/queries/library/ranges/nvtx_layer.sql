@@ -84,4 +84,4 @@ SELECT layer, kin, process_id, sums.gpu,
 FROM sums
 LEFT JOIN everything ON everything.gpu IS NOT DISTINCT FROM sums.gpu
 WINDOW alike AS (PARTITION BY process_id, sums.gpu, kin)
-ORDER BY sums.gpu_ns DESC, layer, process_id, sums.gpu
+ORDER BY sums.gpu_ns DESC, layer, sums.gpu, process_id

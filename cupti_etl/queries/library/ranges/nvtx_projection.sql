@@ -87,4 +87,4 @@ SELECT path, process_id, gpu, ranges, other_threads,
             THEN COLUMNS('^(activities|(exclusive_)?gpu_ns|span_ns|idle_ns)$') END, host_ns,
        CASE WHEN other_threads != 'not clear' THEN gpu_ns / ranges END AS mean_gpu_ns
 FROM path_sums AS sums
-ORDER BY sums.gpu_ns DESC, path, process_id, gpu
+ORDER BY sums.gpu_ns DESC, path, gpu, process_id

@@ -48,8 +48,8 @@ SELECT CASE WHEN min(alike.alike_range_id) = max(alike.alike_range_id) THEN any_
 FROM sums
 JOIN _alike_path AS alike ON alike.alike_range_id = sums.alike_range_id
 GROUP BY kind, process_id, gpu
-ORDER BY sum_ns DESC NULLS LAST, path, process_id, gpu;
+ORDER BY sum_ns DESC NULLS LAST, path, gpu, process_id;
 
 -- merge
 FROM partial
-ORDER BY sum_ns DESC NULLS LAST, path, process_id, gpu
+ORDER BY sum_ns DESC NULLS LAST, path, gpu, process_id
