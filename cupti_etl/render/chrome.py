@@ -40,8 +40,12 @@ _DEVICES = """
     WHERE device_id IS NOT NULL
     ORDER BY ALL
 """
-_RANKS = """
-    SELECT rank, world_size FROM process WHERE rank IS NOT NULL GROUP BY ALL
+# What all processes have in common.
+_WORLD = """
+    SELECT CASE WHEN min(rank) = max(rank) THEN min(rank) END AS rank,
+           CASE WHEN min(world_size) = max(world_size) THEN min(world_size) END AS world_size,
+           CASE WHEN min(host) = max(host) THEN min(host) END AS host
+    FROM process
 """
 
 
@@ -67,9 +71,11 @@ def export_chrome(trace: Trace, out: Path | None, *, overwrite: bool = False) ->
         "baseTimeNanoseconds": begin,
         "deviceProperties": _known(trace, _DEVICES),
     }
-    ranks = _known(trace, _RANKS)
-    if len(ranks) == 1:
-        members["distributedInfo"] = ranks[0]
+    (world,) = _known(trace, _WORLD)
+    if host := world.pop("host", None):
+        members["host_name"] = host
+    if world:
+        members["distributedInfo"] = world
     events = trace.sql(f"FROM _chrome_event(base_ns := {begin})").reader()
     with open_output(out) as file:
         file.write(json.dumps(members)[:-1].encode() + b', "traceEvents": [\n')

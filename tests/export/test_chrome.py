@@ -183,7 +183,7 @@ def test_processes_that_share_a_number_are_apart_and_come_back(tmp_path: Path) -
     # Of two containers; their calls have the same ids, too.
     trace = write_trace(
         tmp_path / "run",
-        process="process_id pid rank argv\n1 10 0 train\n2 10 1 train",
+        process="process_id pid rank world_size host argv\n1 10 0 8 n train\n2 10 1 8 n train",
         api_call="process_id thread_id start_ns end_ns correlation_id domain name\n"
         "1 10 1000 2000 5 runtime cudaLaunchKernel\n2 10 1500 2500 5 runtime cudaLaunchKernel",
         kernel="process_id device_id stream_id start_ns end_ns correlation_id name\n"
@@ -197,14 +197,14 @@ def test_processes_that_share_a_number_are_apart_and_come_back(tmp_path: Path) -
     with cupti_etl.open(tmp_path / "two") as two:
         assert_rows(
             two.sql(
-                "SELECT pid, rank, argv, kernel.name, launch.start_ns FROM kernel"
+                "SELECT pid, rank, world_size, host, argv, kernel.name, launch.start_ns FROM kernel"
                 " JOIN launch USING (process_id, correlation_id) JOIN process USING (process_id)"
                 " ORDER BY rank"
             ),
             """
-            pid     rank argv  name start_ns
-            4194305 0    train a    1000
-            4194306 1    train b    1500
+            pid     rank world_size host argv  name start_ns
+            4194305 0    8          n    train a    1000
+            4194306 1    8          n    train b    1500
             """,
         )
 
