@@ -47,13 +47,13 @@ def test_changes_at_one_time_are_in_the_order_of_what_is_in_use(trace: MakeTrace
     """Older PyTorch writes whole microseconds, in which several are given out or come back."""
     opened = trace(
         memory="""
-            process_id device_id memory_kind operation  timestamp_ns address bytes \
+            process_id device_id memory_kind operation  timestamp_ns address bytes pool_bytes \
 pool_utilized_bytes
-            1          -         pageable    allocation 1000         3       4     7
-            1          -         pageable    allocation 1000         1       1     1
-            1          -         pageable    allocation 1000         2       2     3
-            1          -         pageable    release    2000         1       1     2
-            1          -         pageable    release    2000         3       4     3
+            1          -         pageable    allocation 1000         3       4     8          7
+            1          -         pageable    allocation 1000         1       1     8          1
+            1          -         pageable    allocation 1000         2       2     8          3
+            1          -         pageable    release    2000         1       1     8          2
+            1          -         pageable    release    2000         3       4     8          3
         """
     )
     assert_rows(
@@ -67,6 +67,8 @@ pool_utilized_bytes
         2000         -1           2            1           false
         """,
     )
+    assert_rows(opened.query("_memory_held"), "memory_kind in_use_bytes\n pageable 2")
+    assert_rows(opened.query("memory_pool_usage"), "mean_used_bytes last_used_bytes\n 7 2")
 
 
 def test_what_the_allocator_reserved(trace: MakeTrace) -> None:

@@ -38,11 +38,16 @@ WITH records AS (
     WHERE bytes IS NOT NULL
 ),
 lasting AS (
-    SELECT *, lead(timestamp_ns) OVER (
-               PARTITION BY process_id, device_id, pool_address ORDER BY timestamp_ns
-           ) - timestamp_ns AS length_ns
+    SELECT *, row_number() OVER line AS place,
+           lead(timestamp_ns) OVER line - timestamp_ns AS length_ns
     FROM records
     WHERE timestamp_ns IS NOT NULL
+    -- At one time, what is given out counts up and what comes back counts down.
+    WINDOW line AS (
+        PARTITION BY process_id, device_id, pool_address
+        ORDER BY timestamp_ns, is_allocation,
+                 CASE WHEN is_allocation THEN used_bytes ELSE -used_bytes END
+    )
 )
 SELECT process_id, device_id, pool_address,
        count(*) FILTER (WHERE is_allocation) AS allocations,
@@ -57,9 +62,9 @@ SELECT process_id, device_id, pool_address,
        sum(used_bytes::DOUBLE * length_ns)
            / nullif(sum(length_ns) FILTER (WHERE used_bytes IS NOT NULL), 0) AS mean_used_bytes,
        100.0 * mean_used_bytes / nullif(mean_reserved_bytes, 0) AS used_pct,
-       arg_max(reserved_bytes, timestamp_ns) AS last_reserved_bytes,
-       arg_max(used_bytes, timestamp_ns) AS last_used_bytes,
-       arg_max(threshold_bytes, timestamp_ns) AS release_threshold_bytes
+       arg_max(reserved_bytes, place) AS last_reserved_bytes,
+       arg_max(used_bytes, place) AS last_used_bytes,
+       arg_max(threshold_bytes, place) AS release_threshold_bytes
 FROM lasting
 GROUP BY process_id, device_id, pool_address
 ORDER BY peak_reserved_bytes DESC, process_id, device_id, pool_address
