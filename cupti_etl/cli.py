@@ -23,6 +23,7 @@ from cupti_etl.commands._numpy import load_with_one_thread
 from cupti_etl.errors import NO_ROOM, EtlError
 from cupti_etl.progress import say
 from cupti_etl.render.help import HELP_OPTIONS
+from cupti_etl.signals import Ended, end_by, end_in_order
 
 # The commands as --help lists them, those used most first; others follow.
 _SECTIONS = {
@@ -114,6 +115,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     arguments = sys.argv[1:] if arguments is None else arguments
     debug = "--debug" in arguments[:1]
     load_with_one_thread()
+    end_in_order()
     try:
         result = _run(arguments)
     except EtlError as error:
@@ -142,6 +144,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sys.exit(error.exit_code)
     except (click.Abort, EOFError, KeyboardInterrupt):
         sys.exit(130)
+    except Ended as ended:
+        end_by(ended.number)
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nobody to tell, also at the last flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -34,3 +35,33 @@ def caught() -> Iterator[list[int]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class Ended(SystemExit):
+    """A signal came that ends the process, once nothing is left behind."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(128 + number)
+        self.number = number
+
+
+def end_in_order() -> None:
+    """From now on, what would end this process at once raises ``Ended`` in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    process = os.getpid()
+
+    def end(number: int, _: object) -> None:
+        if os.getpid() != process:  # a fork of it, which has nothing to tidy up
+            end_by(number)
+        raise Ended(number)
+
+    for number in known("SIGTERM", "SIGHUP"):
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, end)
+
+
+def end_by(number: int) -> None:
+    """End as whoever sent the signal expects."""
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)

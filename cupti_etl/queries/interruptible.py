@@ -1,4 +1,4 @@
-"""Does what takes long in such a way that Ctrl-C stops it."""
+"""Does what takes long in such a way that Ctrl-C, and what ends the program, stop it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def interruptible(action: Callable[[], _T], stop: Callable[[], None]) -> _T:
         while not outcome.done():
             wait([outcome], _PATIENCE_S)  # a signal that another thread got wakes nobody here
         return outcome.result()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         while not outcome.done():
             stop()
             wait([outcome], _PATIENCE_S)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import duckdb
@@ -60,6 +62,33 @@ def test_nothing_of_it_stays_when_a_command_ends(tmp_path: Path, *, sorts: bool)
         text=True,
     )
     assert ("4000000" in done.stdout.replace(",", "")) == sorts
+    assert not [*temporary.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGHUP, -signal.SIGHUP)],
+)
+def test_nothing_of_it_stays_when_a_command_is_ended(
+    tmp_path: Path, number: signal.Signals, status: int
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    path = write_trace(tmp_path / "run", kernel=KERNEL)
+    longer = SORTED.replace("4000000", "400000000")
+    statement = f"SET memory_limit='60MB'; SET threads=1; SELECT max(place) AS n FROM ({longer})"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cupti_etl", "sql", path, statement],
+        env={"TMPDIR": str(temporary)},
+    )
+    try:
+        while not [*temporary.glob("*/*")]:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(number)
+        assert process.wait() == status
+    finally:
+        process.kill()
     assert not [*temporary.iterdir()]
 
 
