@@ -11,6 +11,7 @@ QUERIES = {
     "queries": (2, 1024),
     "queries-16-cores": (2, 1024),
     "queries-100m": (20, 4096),
+    "queries-pytorch": (2, 1024),
 }
 # Of a query's figures: the end of their key, and what they are.
 CALLS = {
@@ -258,6 +259,8 @@ TITLES = {
     "queries": "The library on synthetic kernels with their calls, copies and waits, in seconds. "
     "First is in a trace of which nothing was asked before; what it had to make is kept, while the "
     "trace is open (again) and in its folder (opened again, by whatever process).",
+    "queries-pytorch": "The same of a trace of torch.profiler with stacks: 20 ranges around each "
+    "launch, one in the other, of which 4 are operators and the others functions of Python.",
     "size": "On disk, footers included; what columns mean stands once, in `schema.json`.",
     "stalled": "The collector is stopped by SIGSTOP and the ring of 32 MiB fills up; the program "
     "then copies nothing any more.",

@@ -77,7 +77,8 @@ def _section(path: Path) -> list[str]:
     one = json.loads(path.read_text())
     machine, figures = one["machine"], one["figures"]
     name = path.stem.removeprefix("bench-")
-    about = TITLES["operators" if name.startswith("operators") else one["benchmark"]]
+    group = "operators" if name.startswith("operators") else one["benchmark"]
+    about = TITLES.get(name, TITLES[group])
     lines = [f"## {name}", "", about, ""]
     if name in QUERIES:
         most_s, most_mib = QUERIES[name]

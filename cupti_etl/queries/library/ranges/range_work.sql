@@ -5,6 +5,7 @@
 --   kernels that overlap each count in full.
 -- requires: marker, gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
+-- materialized: Few rows, of all ranges.
 -- limits: As of range_gpu.
 -- shared: _step_name
 -- front: What does each range of my code run on the GPU?
