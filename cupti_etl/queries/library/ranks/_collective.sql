@@ -55,22 +55,36 @@ said AS (
     WHERE marker_id IS NOT NULL
 ),
 -- An integer payload of PyTorch's is the number of an operator.
+named AS (
+    SELECT process_id, marker_id, thread_id, start_ns, end_ns
+    FROM _range_span
+    WHERE contains(lower(name), 'nccl')
+        AND coalesce(domain, '') NOT IN ('cpu_op', 'user_annotation', 'python_function', 'Operator',
+                                         'operator')
+        AND NOT coalesce(starts_with(domain, 'pytorch.'), false)
+),
+payloads AS (
+    SELECT process_id, marker_id, first(marker_data) AS data
+    FROM marker_data
+    SEMI JOIN named USING (process_id, marker_id)
+    GROUP BY process_id, marker_id
+),
 ranges AS (
-    SELECT around.process_id, around.thread_id, around.start_ns, around.end_ns, said.said,
-           CASE WHEN said.said IS NULL THEN payload_int END AS payload
-    FROM nvtx_range AS around
-    LEFT JOIN said ON said.process_id = around.process_id AND said.marker_id = around.marker_id
-    WHERE said.said IS NOT NULL
-        OR (payload_int > 0 AND contains(lower(name), 'nccl')
-            AND coalesce(domain, '') NOT IN ('cpu_op', 'user_annotation', 'python_function',
-                                             'Operator', 'operator')
-            AND NOT coalesce(starts_with(domain, 'pytorch.'), false))
+    SELECT process_id, thread_id, start_ns, end_ns, said, NULL::BIGINT AS payload
+    FROM _range_span
+    JOIN (FROM said WHERE said IS NOT NULL) AS said USING (process_id, marker_id)
+    UNION ALL
+    SELECT process_id, thread_id, start_ns, end_ns, NULL, data.payload
+    FROM named
+    JOIN payloads USING (process_id, marker_id)
+    ANTI JOIN (FROM said WHERE said IS NOT NULL) AS said USING (process_id, marker_id)
+    WHERE data.payload_kind IN ('int64', 'uint64') AND data.payload > 0
 ),
 -- To all or from all, PyTorch sends and receives, as the kernel's name and NCCL say.
 titles AS (
     SELECT process_id, thread_id, start_ns, end_ns,
            replace(lower(regexp_extract(name, '^(?:nccl:|c10d::)(\w*)', 1)), '_', '') AS title
-    FROM nvtx_range
+    FROM _range_span
     WHERE starts_with(name, 'nccl:') OR starts_with(name, 'c10d::')
 ),
 -- Of processes that have such ranges: many have none.
