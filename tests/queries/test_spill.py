@@ -75,8 +75,9 @@ def test_nothing_of_it_stays_when_a_command_is_ended(
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     path = write_trace(tmp_path / "run", kernel=KERNEL)
-    longer = SORTED.replace("4000000", "400000000")
-    statement = f"SET memory_limit='60MB'; SET threads=1; SELECT max(place) AS n FROM ({longer})"
+    # It has room to go on for as long as it takes to end it.
+    longer = SORTED.replace("4000000", "2000000000")
+    statement = f"SET memory_limit='300MB'; SET threads=1; SELECT max(place) AS n FROM ({longer})"
     process = subprocess.Popen(
         [sys.executable, "-m", "cupti_etl", "sql", path, statement],
         env={"TMPDIR": str(temporary)},
