@@ -75,12 +75,13 @@ def test_nothing_of_it_stays_when_a_command_is_ended(
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     path = write_trace(tmp_path / "run", kernel=KERNEL)
-    # It has room to go on for as long as it takes to end it.
-    longer = SORTED.replace("4000000", "2000000000")
-    statement = f"SET memory_limit='300MB'; SET threads=1; SELECT max(place) AS n FROM ({longer})"
+    longer = SORTED.replace("4000000", "400000000")
+    statement = f"SET memory_limit='60MB'; SET threads=1; SELECT max(place) AS n FROM ({longer})"
     process = subprocess.Popen(
         [sys.executable, "-m", "cupti_etl", "sql", path, statement],
         env={"TMPDIR": str(temporary)},
+        # nohup, and a shell in the background, have tests ignore it.
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
     )
     try:
         while not [*temporary.glob("*/*")]:
