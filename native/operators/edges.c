@@ -112,23 +112,15 @@ static int begin_gap(struct gpu *gpu, const int64_t *row, struct table *out)
 	return 0;
 }
 
-/* NULL comes last. */
-static int compare(int64_t a, int64_t b)
-{
-	if (a == b)
-		return 0;
-	return a == UNKNOWN ? 1 : b == UNKNOWN ? -1 : a < b ? -1 : 1;
-}
-
 /* The activity began at the end of the gap: the first by process, stream and call is named. */
 static void name_next(int64_t *gap, const int64_t *row)
 {
-	int order = gap[NEXT_KIND] == UNKNOWN ? -1 : compare(row[PROCESS], gap[NEXT_PROCESS]);
+	int order = gap[NEXT_KIND] == UNKNOWN ? -1 : compare_known(row[PROCESS], gap[NEXT_PROCESS]);
 
 	if (order == 0)
-		order = compare(row[STREAM], gap[NEXT_STREAM]);
+		order = compare_known(row[STREAM], gap[NEXT_STREAM]);
 	if (order == 0)
-		order = compare(row[CORRELATION], gap[NEXT_CORRELATION]);
+		order = compare_known(row[CORRELATION], gap[NEXT_CORRELATION]);
 	if (order >= 0)
 		return;
 	gap[NEXT_KIND] = row[KIND];

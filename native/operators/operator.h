@@ -17,6 +17,14 @@
 #define MAX_OUTPUTS 3
 #define UNKNOWN INT64_MIN /* a value that is NULL in SQL */
 
+/* NULL comes last. */
+static inline int compare_known(int64_t a, int64_t b)
+{
+	if (a == b)
+		return 0;
+	return a == UNKNOWN ? 1 : b == UNKNOWN ? -1 : a < b ? -1 : 1;
+}
+
 static inline int64_t bits_of(double value)
 {
 	union {

@@ -171,14 +171,6 @@ static void finish_open(struct spans *spans, struct table *out)
 	out->n = kept;
 }
 
-/* NULL comes last. */
-static int compare(int64_t a, int64_t b)
-{
-	if (a == b)
-		return 0;
-	return a == UNKNOWN ? 1 : b == UNKNOWN ? -1 : a < b ? -1 : 1;
-}
-
 static int compare_at_once(const void *a, const void *b)
 {
 	static const int by[] = {OUT_NUMBER, OUT_THREAD, OUT_DOMAIN, OUT_NAME};
@@ -186,13 +178,13 @@ static int compare_at_once(const void *a, const void *b)
 	int order = 0;
 
 	for (size_t i = 0; !order && i < sizeof by / sizeof *by; i++)
-		order = compare(one[by[i]], other[by[i]]);
+		order = compare_known(one[by[i]], other[by[i]]);
 	return order;
 }
 
 static int compare_owners(const void *a, const void *b)
 {
-	return compare(((const struct owner *)a)->process, ((const struct owner *)b)->process);
+	return compare_known(((const struct owner *)a)->process, ((const struct owner *)b)->process);
 }
 
 /* Where the rows of each process begin, in the order of processes; -ENOMEM. */
