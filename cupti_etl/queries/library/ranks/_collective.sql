@@ -50,9 +50,9 @@ WITH ranks AS (
     GROUP BY process_id
 ),
 said AS (
-    SELECT process_id, marker_id, CASE WHEN json_valid(arguments) THEN arguments::JSON END AS said
+    SELECT process_id, marker_id, arguments::JSON AS said
     FROM _collective_said
-    WHERE marker_id IS NOT NULL
+    WHERE marker_id IS NOT NULL AND json_valid(arguments)
 ),
 -- An integer payload of PyTorch's is the number of an operator.
 named AS (
@@ -72,12 +72,12 @@ payloads AS (
 ranges AS (
     SELECT process_id, thread_id, start_ns, end_ns, said, NULL::BIGINT AS payload
     FROM _range_span
-    JOIN (FROM said WHERE said IS NOT NULL) AS said USING (process_id, marker_id)
+    JOIN said USING (process_id, marker_id)
     UNION ALL
     SELECT process_id, thread_id, start_ns, end_ns, NULL, data.payload
     FROM named
     JOIN payloads USING (process_id, marker_id)
-    ANTI JOIN (FROM said WHERE said IS NOT NULL) AS said USING (process_id, marker_id)
+    ANTI JOIN said USING (process_id, marker_id)
     WHERE data.payload_kind IN ('int64', 'uint64') AND data.payload > 0
 ),
 -- To all or from all, PyTorch sends and receives, as the kernel's name and NCCL say.
