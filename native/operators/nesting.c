@@ -5,8 +5,9 @@
  * without what makes ranges of one kind differ; in that order, of ranges that begin at once the
  * longer first.
  *
- * Ranges of a thread that may be around something to come are on a stack, each of which lasts at least as long
- * as those above it: one that ends before a later one does is around nothing any more. */
+ * Ranges of a thread that may be around something to come are on a stack, each of which lasts at
+ * least as long as those above it: one that ends before a later one does is around nothing any
+ * more. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,7 +88,8 @@ static int end_before(struct thread *thread, const int64_t *key, int64_t start, 
 }
 
 /* The number of the path of a range in the innermost that is open; -ENOMEM. */
-static int64_t path_of(struct nesting *nesting, const struct thread *thread, int64_t name, struct table *out)
+static int64_t path_of(struct nesting *nesting, const struct thread *thread, int64_t name,
+		       struct table *out)
 {
 	int64_t parent = innermost(thread)->path;
 	size_t known = nesting->paths.n;

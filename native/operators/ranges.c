@@ -1,8 +1,9 @@
 /* _range_own: what was asked for within each NVTX range, and in no range inside it.
  *
- * Rows of input 0: process, thread, from when on, the innermost range; UNKNOWN outside of all.  Of input 1: calls (calls.h), the thread instead of
- * the name.  Of input 2: process, correlation id, start, end (never before it), GPU, kind (0 kernel,
- * 1 copy, 2 set, 3 another), bytes; UNKNOWN for NULL. */
+ * Rows of input 0: process, thread, from when on, the innermost range; UNKNOWN outside of all.  Of
+ * input 1: calls (calls.h), the thread instead of the name.  Of input 2: process, correlation id,
+ * start, end (never before it), GPU, kind (0 kernel, 1 copy, 2 set, 3 another), bytes; UNKNOWN for
+ * NULL. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -35,6 +35,14 @@ def numbered(column: str = "name") -> str:
     return f"CASE WHEN {column} IS NULL THEN {UNKNOWN} ELSE {number} END"
 
 
+def names_of(operator: str) -> str:
+    """The names that an operator reads as numbers, by their ``id``.
+
+    Each number is there once, so that DuckDB leaves the join out where nobody asks for the name.
+    """
+    return f"(SELECT id, any_value(name) AS name FROM {_names(operator)} GROUP BY id)"
+
+
 def calls(what: str) -> str:
     """As native/operators/calls.h has them, with a number that is wanted of each."""
     return (
@@ -85,7 +93,7 @@ class NativeOperator:
 
 def operator(native: NativeOperator) -> Operator:
     """What computes the queries of a native operator."""
-    names = (_names(native),) if native.named else ()
+    names = (_names(native.name),) if native.named else ()
     tables = (*names, *native.kept, *native.outputs)
     compute = partial(_compute, native)
     return Operator(native.name, native.reads, tables, compute, native.queries, native.counted)
@@ -134,8 +142,8 @@ def _kept(column: str, kind: str) -> str:
     return f'{value}::{kind.removesuffix("?")} AS "{column}"'
 
 
-def _names(native: NativeOperator) -> str:
-    return f"_derived_{native.name}_name"
+def _names(operator: str) -> str:
+    return f"_derived_{operator}_name"
 
 
 def _make_names(native: NativeOperator, con: duckdb.DuckDBPyConnection, put: Put) -> None:
@@ -144,7 +152,7 @@ def _make_names(native: NativeOperator, con: duckdb.DuckDBPyConnection, put: Put
     Raises:
         NativeError: two names have the same number, as in one of 10^8 tables.
     """
-    names = _names(native)
+    names = _names(native.name)
     distinct = f"SELECT DISTINCT name FROM {native.named} WHERE name IS NOT NULL"
     put(names, f"SELECT {ID} AS id, name FROM ({distinct})")
     if con.sql(f"SELECT count(*) > count(DISTINCT id) FROM {names}").fetchall()[0][0]:

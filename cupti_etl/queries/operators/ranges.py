@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, calls, known, numbered
+from cupti_etl.queries.operators.definition import (
+    UNKNOWN,
+    NativeOperator,
+    calls,
+    known,
+    names_of,
+    numbered,
+)
 
 # A name without what PyTorch writes behind it, as _range_parent has it.
 _KIND = """
@@ -19,8 +26,7 @@ _MARKER = f"""
            {numbered()}
     FROM marker
     WHERE event IN ('start', 'end')"""
-# Once for each number, so that DuckDB leaves the join out where nobody asks for the name.
-_NAMES = "(SELECT id, any_value(name) AS name FROM _derived_span_name GROUP BY id)"
+_NAMES = names_of("span")
 
 SPAN = NativeOperator(
     name="span",

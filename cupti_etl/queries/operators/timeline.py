@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.operators.definition import UNKNOWN, NativeOperator, known, numbered
+from cupti_etl.queries.operators.definition import (
+    UNKNOWN,
+    NativeOperator,
+    known,
+    names_of,
+    numbered,
+)
 from cupti_etl.queries.scope import reads_instead
 from cupti_etl.schema.kinds import GPU_WORK
 
@@ -70,8 +76,7 @@ STREAMS = NativeOperator(
     },
 )
 
-# Once for each number, so that DuckDB leaves the join out where nobody asks for the name.
-_NAMES = "(SELECT id, any_value(name) AS name FROM _derived_edge_name GROUP BY id)"
+_NAMES = names_of("edge")
 
 EDGE = NativeOperator(
     name="edge",
