@@ -23,14 +23,6 @@ MOST_THREADS = 4
 _EACH_BYTES = 2 << 30
 
 
-class _Caller:
-    """One who asked for something, with the threads that help."""
-
-    def __init__(self) -> None:
-        # How many of them are busy.
-        self.busy = 0
-
-
 class Making:
     """Who makes something of one trace at the moment.
 
@@ -52,7 +44,7 @@ class Making:
         self._most = 0
         self._taken: set[str] = set()
         self._cursors: set[duckdb.DuckDBPyConnection] = set()
-        # Whom a thread works for, and what it, or the one that it helps, has taken.
+        # What a thread, or the one that it helps, has taken.
         self._here = threading.local()
 
     @contextlib.contextmanager
@@ -78,12 +70,10 @@ class Making:
     def _entered(
         self, con: duckdb.DuckDBPyConnection, may_enter: Callable[[], bool]
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        before = getattr(self._here, "caller", None)
-        self._here.caller = _Caller()
         with self._changed:
             self._changed.wait_for(may_enter)
             self._callers += 1
-            self._add_busy(1)
+            self._busy += 1
         try:
             with self._another(con) as own:
                 yield own
@@ -91,7 +81,6 @@ class Making:
             with self._changed:
                 self._callers -= 1
                 self._add_busy(-1)
-            self._here.caller = before
 
     @contextlib.contextmanager
     def taken(self, name: str) -> Iterator[None]:
@@ -101,7 +90,7 @@ class Making:
             yield
             return
         with self._changed:
-            while name in self._taken:
+            if name in self._taken:
                 with self._idle():
                     self._changed.wait_for(lambda: name not in self._taken)
             self._taken.add(name)
@@ -130,7 +119,7 @@ class Making:
             for name in left:
                 make(con, name)
             return
-        mine, caller = self._mine(), self._here.caller
+        mine = self._mine()
 
         def work(own: duckdb.DuckDBPyConnection) -> None:
             try:
@@ -143,10 +132,10 @@ class Making:
                 raise
 
         def help_out() -> None:
-            self._here.taken, self._here.caller = mine, caller
+            self._here.taken = mine
             with self._changed:
                 self._changed.wait_for(lambda: not left or self._busy < self._most)
-                self._add_busy(1)
+                self._busy += 1
             try:
                 if left:
                     with self._another(con) as own:
@@ -212,22 +201,16 @@ class Making:
 
     @contextlib.contextmanager
     def _idle(self) -> Iterator[None]:
-        """Wait, while another may do something, and then until the caller's others leave room."""
-        caller = self._here.caller
+        """Wait, while another may do something."""
         self._add_busy(-1)
         try:
             yield
-            with self._changed:
-                self._changed.wait_for(lambda: caller.busy < max(self._most, 1))
-                self._add_busy(1)
-        except BaseException:
+        finally:
             self._add_busy(1)
-            raise
 
     def _add_busy(self, number: int) -> None:
         with self._changed:
             self._busy += number
-            self._here.caller.busy += number
             self._changed.notify_all()
 
 

@@ -100,7 +100,8 @@ class Views:
         with self._making.alone(con) as beside:
             self.open(sources)
             self._forget_unanswerable(beside)
-            self._renew(beside, sorted(self._made.keys() & TABLES.keys()), self._materialized.names)
+            tables = sorted(self._made.keys() & TABLES.keys())
+            self._renew(beside, tables, self._materialized.names)
 
     def names(self) -> list[str]:
         """What can be asked, whether it was made or not."""
@@ -168,11 +169,8 @@ class Views:
     def index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
         """Compute all that is computed once for a trace, if it can be kept in its folder."""
         self._refresh(con)
-        return interruptible(partial(self._index, con), self.stop)
-
-    def _index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
         with self._making.connection(con) as beside:
-            return self._materialized.index(beside)
+            return interruptible(partial(self._materialized.index, beside), self.stop)
 
     def prepare(self, con: duckdb.DuckDBPyConnection, names: Sequence[str]) -> None:
         """Make what statements are going to need."""
@@ -194,8 +192,8 @@ class Views:
 
     def most_at_once(self, con: duckdb.DuckDBPyConnection) -> int:
         """How many statements have room for what they need."""
-        with self.cursor(con) as own:
-            return self._making.most_at_once(own)
+        with self._making.connection(con) as beside:
+            return self._making.most_at_once(beside)
 
     def was_forgotten(self, error: Exception) -> bool:
         """Whether a statement that was bound lacks what was taken away since."""
@@ -218,7 +216,8 @@ class Views:
             if now != self._state:
                 self._state, self._parts = now, by_table(now, self._folders)
                 self._forget_unanswerable(beside)
-            self._renew(beside, self._tables.changed(self._parts), self._materialized.stale(now))
+            changed = self._tables.changed(self._parts)
+            self._renew(beside, changed, self._materialized.stale(now))
 
     def _looked(self) -> State:
         return self._state
@@ -368,7 +367,8 @@ class Views:
         given = self._choice.given if self._choice else {}
         if tables := [name for name in missing if name in TABLES and name not in given]:
             self._make_tables(con, tables)
-        self._making.each(con, [name for name in missing if name not in tables], self._make)
+        missing = [name for name in missing if name not in self._made]
+        self._making.each(con, missing, self._make)
 
     def _execute(self, con: duckdb.DuckDBPyConnection, statement: str) -> None:
         """Run a statement of our own, and make what it lacks."""

@@ -173,25 +173,6 @@ def test_who_waits_takes_nobodys_place() -> None:
     assert things.made == ["z", "x", "y"]
 
 
-def test_who_waited_goes_on_when_there_is_room() -> None:
-    # Two may be busy: with c and d, as soon as x, for which a and b wait, is made.
-    things = Things({"x": [], "a": ["x"], "b": ["x"], "c": [], "d": []})
-    begun = {name: threading.Event() for name in "cd"}
-
-    def meanwhile(name: str) -> None:
-        if name in begun:
-            begun[name].set()
-            assert begun["d"].wait(LONG_S)
-            time.sleep(0.05)  # in which a and b would be begun
-        elif name == "x":
-            assert begun["c"].wait(LONG_S)
-
-    things.meanwhile = meanwhile
-    things.ask(*things.needs, con=cast("Any", Connection(threads=2)))
-    assert sorted(things.made) == sorted(things.needs)
-    assert things.most_at_once == 2
-
-
 def test_after_an_error_none_is_begun() -> None:
     things = Things({"a": [], "b": [], "c": [], "d": []})
     begun = threading.Barrier(2, timeout=LONG_S)
