@@ -53,6 +53,7 @@ PROGRAMS: dict[str, Sequence[Path | str]] = {
     "nvtx": inject("environment", "nvtx", "nvtx_table", "range"),
     # So few that the program can have more.
     "overlap": [*native_sources("collector"), "-DFIT_GROUPS=16"],
+    "pool": [*native_sources("collector"), "-Wl,--wrap=aligned_alloc"],
     "profiler_host": native_sources("collector"),
     "queue": [],
     "range_launch": inject("environment", "keys", "range_launch"),
