@@ -116,7 +116,8 @@ def _start() -> subprocess.Popen[bytes]:
         [sys.executable, "-m", "cupti_etl.engines.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": path},
+        # Threads come and go with each task; glibc keeps memory for each that ran beside others.
+        env={"MALLOC_ARENA_MAX": "1", **os.environ, "PYTHONPATH": path},
     )
 
 
