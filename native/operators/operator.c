@@ -26,7 +26,7 @@ static const struct operator_kind *const kinds[] = {
 	&busy_operator, &edge_operator,  &host_operator,	   &run_operator,
 	&trend_operator, &depth_operator, &shared_operator,
 	&sample_operator, &range_operator, &streams_operator, &nesting_operator,
-	&rising_operator,  &unpaired_operator, &span_operator,
+	&rising_operator,  &unpaired_operator, &span_operator,   &tree_operator,
 };
 
 /* Once a block of this size was freed, glibc keeps what it is given back in smaller pieces: a batch

@@ -55,4 +55,4 @@ struct operator_kind {
 
 extern const struct operator_kind busy_operator, edge_operator, host_operator, run_operator, trend_operator;
 extern const struct operator_kind depth_operator, shared_operator, sample_operator, range_operator,
-	span_operator, streams_operator, nesting_operator, rising_operator, unpaired_operator;
+	span_operator, streams_operator, nesting_operator, rising_operator, tree_operator, unpaired_operator;

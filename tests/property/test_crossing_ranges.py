@@ -15,6 +15,7 @@ import cupti_etl
 from cupti_etl.api import Trace
 
 PROCESS = 1
+_MARKER = "process_id thread_id marker_id event timestamp_ns name domain"
 _NEVER = 1 << 62
 
 
@@ -123,16 +124,20 @@ def answered(trace: Trace) -> tuple[Around, dict[int, int]]:
     return around, {row["marker_id"]: row["range_id"] for row in rows}
 
 
-def _written(folder: Path, ranges: list[Range], launches: list[Launch]) -> Path:
-    markers = [f"{PROCESS} {r.thread} {r.number} start {r.start} r{r.number}" for r in ranges]
+def _written(folder: Path, ranges: list[Range], launches: list[Launch], domain: str = "-") -> Path:
+    markers = [
+        f"{PROCESS} {r.thread} {r.number} start {r.start} r{r.number} {domain}" for r in ranges
+    ]
     markers += [
-        f"{PROCESS} {r.thread} {r.number} end {r.end} -" for r in ranges if r.end is not None
+        f"{PROCESS} {r.thread} {r.number} end {r.end} - {domain}"
+        for r in ranges
+        if r.end is not None
     ]
     calls = [f"{PROCESS} {c.thread} {c.number} runtime {c.start} {c.start}" for c in launches]
     kernels = [f"{PROCESS} 0 {c.number} 9000 {9000 + c.length} k" for c in launches]
     return write_tables(
         folder,
-        marker="\n".join(["process_id thread_id marker_id event timestamp_ns name", *markers]),
+        marker="\n".join([_MARKER, *markers]),
         api_call="\n".join(["process_id thread_id correlation_id domain start_ns end_ns", *calls]),
         kernel="\n".join(["process_id device_id correlation_id start_ns end_ns name", *kernels]),
     )
@@ -156,3 +161,18 @@ def test_what_is_around_is_what_a_plain_search_finds(tmp_path: Path, seed: int) 
             assert list(swept.sql(rows)) == list(plain.sql(rows))
         kept = swept.sql("SELECT name FROM (SHOW ALL TABLES) WHERE name = '_derived_parent'")
         assert kept.count() == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_operators_that_cross_are_where_the_sql_places_them(tmp_path: Path, seed: int) -> None:
+    path = _written(tmp_path / "run", *made_up(seed), "cpu_op")
+    with (
+        cupti_etl.open(path, settings=ONE_THREAD) as swept,
+        cupti_etl.open(path, settings=ONE_THREAD) as plain,
+    ):
+        by_sql(plain)
+        for name in ("_operator_place", "_operator_turn"):
+            rows = f"FROM {name} ORDER BY ALL"
+            assert list(swept.sql(rows)) == list(plain.sql(rows))
+        crossed = swept.sql("SELECT count(*) AS n FROM _operator WHERE is_crossed")
+        assert next(iter(crossed))["n"] > 100

@@ -101,6 +101,27 @@ NESTING = NativeOperator(
     },
 )
 
+TREE = NativeOperator(
+    name="tree",
+    along="start_ns",
+    counted=("_range_span",),
+    reads=("_operator_span",),
+    inputs=(
+        f"SELECT start_ns, -end_ns, range_id, {known('process_id')}, {known('thread_id')}"
+        " FROM _operator_span",
+    ),
+    outputs={
+        "_derived_operator_place": "range_id parent_range_id:BIGINT? place last_place"
+        " is_crossed:BOOLEAN",
+        "_derived_operator_turn": "process_id:BIGINT? thread_id:INTEGER? at_ns range_id:BIGINT?",
+    },
+    queries={
+        "_operator_place": "FROM _derived_operator_place",
+        "_operator_turn": "SELECT process_id, thread_id, at_ns, coalesce(range_id, -1) AS range_id"
+        " FROM _derived_operator_turn",
+    },
+)
+
 _IS_IN_RANGES = "EXISTS (SELECT 1 FROM _range_turn)"
 
 RANGE = NativeOperator(
@@ -141,4 +162,4 @@ RISING = NativeOperator(
     queries={"range_gpu": "FROM _derived_range_gpu"},
 )
 
-OPERATORS = (SPAN, NESTING, RANGE, RISING)
+OPERATORS = (SPAN, NESTING, RANGE, RISING, TREE)
