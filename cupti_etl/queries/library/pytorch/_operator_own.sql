@@ -4,6 +4,7 @@
 --   on GPUs are sums of durations. API calls inside other calls are not counted again.
 -- requires:
 --   _operator: no operators were recorded (capture with --pytorch, or import a trace of PyTorch).
+-- materialized: What it takes is given back before operators are summed.
 -- limits: What was asked for outside of all operators and annotations is not here, nor work whose
 --   call is not known.
 -- scope: whole
@@ -34,32 +35,32 @@ outermost AS (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ), true)
 ),
-parts AS (
-    SELECT range_id, 1 AS launches, kernels, gpu_ns, start_ns, device_id,
-           0 AS innermost_launches, 0 AS innermost_kernels, 0 AS innermost_gpu_ns, 0 AS api_calls,
-           0 AS api_ns
+of_operators AS (
+    SELECT range_id, count(*) AS launches, sum(kernels)::BIGINT AS kernels,
+           TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns, min(start_ns) AS start_ns,
+           arg_min(device_id, start_ns) AS device_id
     FROM asked
     WHERE range_id IS NOT NULL
-    UNION ALL
-    SELECT innermost_range_id, 0, 0, 0, NULL, NULL, 1, kernels, gpu_ns, 0, 0
+    GROUP BY range_id
+),
+in_innermost AS (
+    SELECT innermost_range_id AS range_id, count(*) AS innermost_launches,
+           sum(kernels)::BIGINT AS innermost_kernels,
+           TRY_CAST(sum(gpu_ns) AS BIGINT) AS innermost_gpu_ns
     FROM asked
     WHERE innermost_range_id IS NOT NULL
-    UNION ALL
-    SELECT turns.range_id, 0, 0, 0, NULL, NULL, 0, 0, 0, 1, api_ns
+    GROUP BY innermost_range_id
+),
+calls AS (
+    SELECT turns.range_id, count(*) AS api_calls, TRY_CAST(sum(api_ns) AS BIGINT) AS api_ns
     FROM outermost
     ASOF JOIN _operator_turn AS turns
         ON turns.process_id = outermost.process_id
         AND turns.thread_id = outermost.thread_id
         AND turns.at_ns <= outermost.start_ns
     WHERE turns.range_id >= 0
+    GROUP BY turns.range_id
 )
-SELECT range_id, sum(launches)::BIGINT AS launches, sum(kernels)::BIGINT AS kernels,
-       TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns, min(start_ns) AS start_ns,
-       arg_min(device_id, start_ns) AS device_id,
-       sum(innermost_launches)::BIGINT AS innermost_launches,
-       sum(innermost_kernels)::BIGINT AS innermost_kernels,
-       TRY_CAST(sum(innermost_gpu_ns) AS BIGINT) AS innermost_gpu_ns,
-       sum(api_calls)::BIGINT AS api_calls,
-       TRY_CAST(sum(api_ns) AS BIGINT) AS api_ns
-FROM parts
-GROUP BY range_id
+FROM of_operators
+FULL JOIN in_innermost USING (range_id)
+FULL JOIN calls USING (range_id)

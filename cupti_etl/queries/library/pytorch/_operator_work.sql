@@ -28,52 +28,12 @@
 --   repeats_range_id BIGINT: The outermost operator of its name that does nothing but this; NULL if
 --     there is none.
 WITH RECURSIVE work AS MATERIALIZED (
-    SELECT _operator.range_id, parent_range_id, place, last_place,
-           _operator.end_ns - _operator.start_ns AS host_ns, own.start_ns AS self_start_ns,
-           own.device_id,
-           coalesce(sequence >= 0 AND NOT is_backward, false) AS is_numbered,
-           CASE WHEN without.process_id IS NULL
-                THEN coalesce(COLUMNS('^(innermost_)?(launches|kernels|gpu_ns)$'), 0) END,
-           coalesce(api_calls, 0) AS api_calls, coalesce(api_ns, 0) AS api_ns, name, kind,
-           external_id, end_ns, is_crossed
+    SELECT _operator.range_id, parent_range_id, place,
+           _operator.end_ns - _operator.start_ns AS host_ns,
+           own.start_ns AS self_start_ns, device_id, coalesce(api_calls, 0) AS api_calls,
+           coalesce(api_ns, 0) AS api_ns, name, external_id, end_ns, is_crossed
     FROM _operator
     LEFT JOIN _operator_own AS own ON own.range_id = _operator.range_id
-    LEFT JOIN _process_without_links AS without ON without.process_id = _operator.process_id
-),
--- Of all that began in it.
-sums AS MATERIALIZED (
-    SELECT *, sum(COLUMNS('^(innermost_)?(launches|kernels|gpu_ns)$')) OVER inside AS "all_\0"
-    FROM work
-    WINDOW inside AS (ORDER BY place ROWS BETWEEN CURRENT ROW AND last_place - place FOLLOWING)
-),
--- What began in it and outlasts it is not inside.
-beyond AS (
-    SELECT ended.place, sum(COLUMNS(own.* EXCLUDE (place, end_ns)))
-    FROM (SELECT place, last_place, end_ns FROM work WHERE is_crossed) AS ended
-    JOIN (
-        SELECT place, end_ns, COLUMNS('^(innermost_)?(launches|kernels|gpu_ns)$')
-        FROM work
-        WHERE is_crossed AND innermost_launches + launches > 0
-    ) AS own
-        ON own.place > ended.place
-        AND own.place <= ended.last_place
-        AND own.end_ns > ended.end_ns
-    GROUP BY ended.place
-),
-totals AS MATERIALIZED (
-    SELECT range_id, sums.place, last_place, host_ns, self_start_ns, device_id, is_numbered,
-           sums.launches, sums.gpu_ns, api_ns,
-           CASE kind WHEN 'annotation'
-                THEN all_innermost_launches - coalesce(beyond.innermost_launches, 0)
-                ELSE all_launches - coalesce(beyond.launches, 0) END AS all_launches,
-           CASE kind WHEN 'annotation'
-                THEN all_innermost_kernels - coalesce(beyond.innermost_kernels, 0)
-                ELSE all_kernels - coalesce(beyond.kernels, 0) END AS all_kernels,
-           CASE kind WHEN 'annotation'
-                THEN all_innermost_gpu_ns - coalesce(beyond.innermost_gpu_ns, 0)
-                ELSE all_gpu_ns - coalesce(beyond.gpu_ns, 0) END AS all_gpu_ns
-    FROM sums
-    LEFT JOIN beyond ON beyond.place = sums.place
 ),
 -- What two that cross were in together counts once.
 apart AS (
@@ -95,26 +55,6 @@ inside AS (
     WHERE parent_range_id IS NOT NULL
     GROUP BY parent_range_id
 ),
-backward AS (
-    SELECT forward_range_id AS range_id, sum(all_gpu_ns) AS backward_ns
-    FROM _operator_forward AS pass
-    JOIN totals ON totals.range_id = pass.range_id
-    WHERE forward_range_id IS NOT NULL
-    GROUP BY forward_range_id
-),
-doubtful AS (
-    SELECT operator.process_id, operator.sequence
-    FROM _operator_forward AS pass
-    JOIN _operator AS operator ON operator.range_id = pass.range_id
-    WHERE is_ambiguous
-    GROUP BY operator.process_id, operator.sequence
-),
-unclear AS (
-    SELECT range_id
-    FROM _operator
-    JOIN doubtful USING (process_id, sequence)
-    WHERE NOT is_backward
-),
 repeats AS MATERIALIZED (
     SELECT inside.first_id AS range_id, inside.range_id AS of_range_id
     FROM inside
@@ -134,24 +74,13 @@ outermost AS (
     SELECT repeats.range_id, outermost.of_range_id
     FROM outermost
     JOIN repeats ON repeats.of_range_id = outermost.range_id
-),
-back AS (
-    SELECT totals.range_id, sum(coalesce(backward_ns, 0)) OVER inside AS backward_ns,
-           bool_or(is_numbered) OVER inside AS is_numbered,
-           count(unclear.range_id) OVER inside AS unclear
-    FROM totals
-    LEFT JOIN backward ON backward.range_id = totals.range_id
-    LEFT JOIN unclear ON unclear.range_id = totals.range_id
-    WINDOW inside AS (ORDER BY place ROWS BETWEEN CURRENT ROW AND last_place - place FOLLOWING)
 )
-SELECT totals.range_id, launches AS self_launches, gpu_ns AS self_gpu_ns, self_start_ns,
-       device_id, all_launches::BIGINT AS launches, all_kernels::BIGINT AS kernels,
-       TRY_CAST(all_gpu_ns AS BIGINT) AS gpu_ns,
-       CASE WHEN back.is_numbered AND unclear = 0 AND gpu_ns IS NOT NULL
-            THEN TRY_CAST(backward_ns AS BIGINT) END AS backward_gpu_ns,
-       TRY_CAST(totals.host_ns - api_ns - coalesce(inside.host_ns, 0) AS BIGINT) AS self_host_ns,
-       totals.host_ns, outermost.of_range_id AS repeats_range_id
-FROM totals
-JOIN back ON back.range_id = totals.range_id
-LEFT JOIN inside ON inside.range_id = totals.range_id
-LEFT JOIN outermost ON outermost.range_id = totals.range_id
+SELECT work.range_id, self_launches, self_gpu_ns, self_start_ns, device_id, launches, kernels,
+       gpu_ns, CASE WHEN self_gpu_ns IS NOT NULL THEN backward_gpu_ns END AS backward_gpu_ns,
+       TRY_CAST(work.host_ns - api_ns - coalesce(inside.host_ns, 0) AS BIGINT) AS self_host_ns,
+       work.host_ns, outermost.of_range_id AS repeats_range_id
+FROM work
+JOIN _operator_held AS held ON held.range_id = work.range_id
+LEFT JOIN _operator_backward AS backward ON backward.range_id = work.range_id
+LEFT JOIN inside ON inside.range_id = work.range_id
+LEFT JOIN outermost ON outermost.range_id = work.range_id
