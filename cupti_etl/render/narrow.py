@@ -50,7 +50,8 @@ def narrow(rows: Rows, narrowing: Narrowing) -> Rows:
         clauses.append(f"WHERE (\n{narrowing.where}\n)")
     if narrowing.sort:
         name, order = _order(rows, narrowing.sort)
-        clauses.append(f"ORDER BY {identifier(name)} {order} NULLS LAST")
+        # Among equals the order of the query stays.
+        clauses.append(f"ORDER BY {identifier(name)} {order} NULLS LAST, row_number() OVER ()")
         rows = Passed(rows, rows.shape.early(name))
     if narrowing.limit is not None:
         clauses.append(f"LIMIT {narrowing.limit}")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import pytest
 from support.trace import MakeTrace, assert_rows
 
 from cupti_etl.analysis.findings import find
+from cupti_etl.api import Trace
 
 DEVICE = "process_id device_id device_uuid\n1 0 GPU-a"
 BEGINS = (0, 300_000, 600_000)
@@ -331,9 +335,8 @@ def test_executions_of_communication_are_as_slow_as_others_let_them_wait(
     assert nccl.query("finding_slow_executions").count() == 0
 
 
-def test_one_slow_step_is_no_steps(trace: MakeTrace) -> None:
-    begins = [0, 100, 202, 301, 400, 900, 1003, 1102, 1204, 1304]
-    opened = trace(
+def _opened_with_steps(trace: MakeTrace, begins: Sequence[int]) -> Trace:
+    return trace(
         device=DEVICE,
         marker="process_id thread_id marker_id event timestamp_ns name\n"
         + "\n".join(f"1 5 {at} start {at} step\n1 5 {at} end {at + 99} -" for at in begins),
@@ -342,7 +345,21 @@ def test_one_slow_step_is_no_steps(trace: MakeTrace) -> None:
         kernel="process_id device_id correlation_id start_ns end_ns name\n"
         + "\n".join(f"1 0 {at + 1} {at + 5} {at + 15} k" for at in begins),
     )
+
+
+def test_one_slow_step_is_no_steps(trace: MakeTrace) -> None:
+    begins = [0, 100, 202, 301, 400, 900, 1003, 1102, 1204, 1304]
+    opened = _opened_with_steps(trace, begins)
     assert_rows(opened.query("finding_slow_steps"), 'saved_ns culprit\n400 "step 4"')
+
+
+def test_of_many_slow_steps_the_first_are_named(trace: MakeTrace) -> None:
+    begins = list(accumulate([0, *([100, 101, 102] * 3 + [500]) * 9]))
+    opened = _opened_with_steps(trace, begins)
+    assert_rows(
+        opened.query("finding_slow_steps"),
+        'culprit\n"steps 9, 19, 29, 39, 49 and 4 more"',
+    )
 
 
 @pytest.mark.slow

@@ -205,6 +205,15 @@ def test_rows_are_chosen_and_sorted(trace: MakeTrace) -> None:
     assert narrowed(trace, "total_ns > 0", "total_ns", 5, sql=many) == [1]
 
 
+def test_among_equals_the_order_of_the_query_stays(trace: MakeTrace) -> None:
+    sql = "SELECT range AS total_ns, range % 2 AS odd FROM range(9999) ORDER BY 1"
+    for limit in (3, 2000):
+        first = [1 + 2 * at for at in range(limit)]
+        assert narrowed(trace, "", "odd", limit, sql=sql) == first
+        last = [2 * at for at in range(limit)]
+        assert narrowed(trace, "", "odd:asc", limit, sql=sql) == last
+
+
 def test_the_column_that_rows_are_sorted_by_is_shown_and_early(trace: MakeTrace) -> None:
     rows = trace(kernel=KERNELS, kernel_name=NAMES).query("kernel_summary")
     usual = [each.name for each in table(rows, View()).columns]

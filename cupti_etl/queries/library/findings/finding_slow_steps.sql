@@ -13,7 +13,9 @@ WITH steps AS (
 )
 SELECT gpu, TRY_CAST(sum(duration_ns) - count(*) * any_value(median_ns) AS BIGINT) AS saved_ns,
        concat(CASE WHEN count(*) > 1 THEN 'steps ' ELSE 'step ' END,
-              string_agg(step, ', ' ORDER BY step)) AS culprit
+              array_to_string(list(step ORDER BY step)[:CASE WHEN count(*) > 8 THEN 5 ELSE 8 END],
+                              ', '),
+              ' and ' || CASE WHEN count(*) > 8 THEN count(*) - 5 END || ' more') AS culprit
 FROM steps
 WHERE is_outlier
 GROUP BY process_id, gpu
