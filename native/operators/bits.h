@@ -2,12 +2,10 @@
 #pragma once
 
 #include <stdbool.h>
-#include "arrow/ids.h"
-
-struct bits_page;
+#include "operators/pages.h"
 
 struct bits {
-	ITEMS(struct bits_page) pages; /* by process and upper bits */
+	PAGES(uint64_t, 32) words; /* by process and the upper bits of an id */
 	size_t n_set;
 };
 

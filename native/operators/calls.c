@@ -1,4 +1,3 @@
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,25 +5,10 @@
 #include "operators/calls.h"
 #include "operators/operator.h"
 
-#define SHIFT 8
-#define PAGE (1 << SHIFT) /* ids; they are dense, as a process counts its calls */
-/* Room for so many times the ids that are there; up to FEW pages it does not matter. */
-#define SPARSE 32
-#define FEW 1024
+#define LEAST_CALLS 8 /* of a page */
 
 /* Of an id: none, one call, several of which the first contains the others, or a list. */
 enum { ABSENT, SINGLE, SHARED, LISTED };
-
-struct entry {
-	int64_t start, end;
-	uint32_t name;
-	uint8_t state;
-	bool is_runtime, is_graph;
-};
-
-struct page {
-	struct entry entries[PAGE];
-};
 
 struct listed {
 	int64_t place; /* of the id: page and entry */
@@ -33,17 +17,6 @@ struct listed {
 	bool is_runtime, is_graph;
 	bool is_inside; /* another call of the id contains its begin */
 };
-
-/* The number of the id's page; -ENOMEM. */
-static int64_t make_page(struct calls *calls, int64_t process, int64_t correlation)
-{
-	const int64_t key[] = {process, correlation >> SHIFT};
-	struct page **page = ITEM_OF(calls->pages, 2, key);
-
-	if (page && !*page)
-		*page = calloc(1, sizeof **page);
-	return page && *page ? page - calls->pages.all : -ENOMEM;
-}
 
 static int64_t until_of(int64_t start, int64_t end)
 {
@@ -107,23 +80,21 @@ static int add_another(struct calls *calls, struct entry *entry, struct listed *
 
 int calls_add(struct calls *calls, const int64_t *row)
 {
-	int64_t number = make_page(calls, row[CALL_PROCESS], row[CALL_CORRELATION]), name;
-	unsigned at = (unsigned)(row[CALL_CORRELATION] & (PAGE - 1));
+	struct entry *entry = ENTRY_OF(calls->entries, row[CALL_PROCESS], row[CALL_CORRELATION]);
 	struct listed call = {.start = row[CALL_START], .end = row[CALL_END],
 			      .is_runtime = row[CALL_IS_RUNTIME] != 0,
 			      .is_graph = row[CALL_IS_GRAPH] != 0};
-	struct entry *entry;
+	int64_t name;
 
 	calls->names.width = 1;
 	name = ids_of(&calls->names, row + CALL_NAME);
-	if (number < 0 || name < 0)
+	if (!entry || name < 0)
 		return -ENOMEM;
-	entry = &calls->pages.all[number]->entries[at];
-	if (calls->pages.ids.n > FEW && calls->pages.ids.n * (PAGE / SPARSE) > calls->n_calls)
+	if (are_sparse(&calls->entries.ids, LEAST_CALLS, calls->n_calls))
 		return -E2BIG;
 	calls->n_calls++;
 	call.name = (uint32_t)name;
-	call.place = number * PAGE + at;
+	call.place = ENTRY_PLACE(calls->entries, entry);
 	if (entry->state != ABSENT)
 		return add_another(calls, entry, &call);
 	*entry = entry_of(&call, SINGLE);
@@ -173,32 +144,18 @@ static const struct listed *find_listed(struct calls *calls, int64_t place, int6
 	return NULL;
 }
 
-/* The number of the id's page, or -1. */
-static int64_t page_of(struct calls *calls, const int64_t *key)
-{
-	struct ids *ids = &calls->pages.ids;
-
-	if (ids_is_last(ids, 2, key) || (ids->n && ids_is_recent(ids, 2, key, ids_mix(2, key))))
-		return (int64_t)ids->last;
-	return ids_find(ids, key);
-}
-
 bool calls_find(struct calls *calls, int64_t process, int64_t correlation, int64_t start,
 		struct call *out)
 {
-	int64_t number = page_of(calls, (const int64_t[]){process, correlation >> SHIFT});
-	unsigned at = (unsigned)(correlation & (PAGE - 1));
+	const struct entry *entry = FIND_ENTRY(calls->entries, process, correlation);
 	const struct listed *listed;
-	const struct entry *entry;
 
-	if (number < 0)
-		return false;
-	entry = &calls->pages.all[number]->entries[at];
-	if (entry->state == ABSENT)
+	if (!entry || entry->state == ABSENT)
 		return false;
 	if (entry->state == LISTED) {
 		listed = start == UNKNOWN ? NULL
-					  : find_listed(calls, number * PAGE + at, start);
+					  : find_listed(calls, ENTRY_PLACE(calls->entries, entry),
+							start);
 		if (listed)
 			*out = (struct call){listed->start, listed->end, listed->name,
 					     listed->is_graph};
@@ -212,15 +169,14 @@ bool calls_find(struct calls *calls, int64_t process, int64_t correlation, int64
 
 void calls_clear(struct calls *calls)
 {
-	for (size_t i = 0; i < calls->pages.ids.n; i++)
-		free(calls->pages.all[i]);
-	FREE_ITEMS(calls->pages);
-	free(calls->listed);
-	*calls = (struct calls){.names = calls->names};
+	ids_clear(&calls->entries.ids);
+	calls->n_calls = calls->n_listed = 0;
 }
 
 void calls_free(struct calls *calls)
 {
-	calls_clear(calls);
+	FREE_ITEMS(calls->entries);
+	free(calls->listed);
 	ids_free(&calls->names);
+	*calls = (struct calls){0};
 }

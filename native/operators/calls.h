@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "arrow/ids.h"
+#include "operators/pages.h"
 
 /* Fields of a row of calls; UNKNOWN for NULL. */
 enum { CALL_PROCESS, CALL_CORRELATION, CALL_START, CALL_END, CALL_NAME, CALL_IS_RUNTIME,
@@ -16,11 +16,17 @@ struct call {
 	bool is_graph;
 };
 
-struct page;
+/* Of an id. */
+struct entry {
+	int64_t start, end;
+	uint32_t name;
+	uint8_t state; /* how many there are: see calls.c */
+	bool is_runtime, is_graph;
+};
 
 struct calls {
 	struct ids names; /* of the calls */
-	ITEMS(struct page *) pages; /* by process and upper bits */
+	PAGES(struct entry, 256) entries; /* by process and correlation id */
 	size_t n_calls;
 	struct listed *listed; /* calls of ids that began anew, or overlap and contain no other */
 	size_t n_listed, listed_capacity;
@@ -36,6 +42,6 @@ static inline int64_t calls_name(const struct calls *calls, const struct call *c
 {
 	return *ids_key(&calls->names, call->name);
 }
-/* The calls are forgotten, and their names kept. */
+/* The calls are forgotten; their names, and the room for as many calls, are kept. */
 void calls_clear(struct calls *calls);
 void calls_free(struct calls *calls);

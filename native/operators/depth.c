@@ -127,7 +127,7 @@ static int depth_finish(void *state, struct table *out)
 {
 	struct depth *depth = state;
 
-	calls_clear(&depth->calls);
+	calls_free(&depth->calls);
 	for (size_t i = 0; i < depth->streams.ids.n; i++) {
 		struct stream *stream = &depth->streams.all[i];
 		int64_t *row = table_add(out);

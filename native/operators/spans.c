@@ -5,24 +5,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "arrow/ids.h"
 #include "operators/operator.h"
+#include "operators/pages.h"
 
 enum { TIME, EVENT, PROCESS, NUMBER, THREAD, DOMAIN, NAME, N_FIELDS };
 enum { NCCL_STARTS, STARTS, ENDS };
 enum { OUT_PROCESS, OUT_START, OUT_END, OUT_NAME, OUT_DOMAIN, OUT_THREAD, OUT_END_THREAD, OUT_NUMBER,
        OUT_RANGE, N_OUT };
 
-#define SHIFT 10 /* of a number, to its page: a process counts its ranges */
-/* So many numbers a page on the average, or there are too many pages; up to FEW it does not matter. */
-#define LEAST_NUMBERS 32
-#define FEW 1024
+#define LEAST_NUMBERS 32 /* of a page */
 #define ENDED UINT32_MAX
-
-/* By number: its last row that has no end, counted from 1; 0: it had no end; or ENDED. */
-struct page {
-	uint32_t rows[1 << SHIFT];
-};
 
 /* Of a process. */
 struct owner {
@@ -31,7 +23,9 @@ struct owner {
 };
 
 struct spans {
-	ITEMS(struct page) pages; /* by process and upper bits */
+	/* By process and number: its last row that has no end, counted from 1; 0: it had no end; or
+	 * ENDED. */
+	PAGES(uint32_t, 1024) rows;
 	ITEMS(int64_t) lasts;	  /* the last start, by process and thread */
 	ITEMS(int64_t) loose;	  /* the greatest thread of the ends before any start, by process and number */
 	ITEMS(struct owner) owners;
@@ -102,7 +96,6 @@ static int spans_row(void *state, unsigned input, const int64_t *row, struct tab
 {
 	struct spans *spans = state;
 	bool is_known = row[PROCESS] != UNKNOWN && row[NUMBER] != UNKNOWN;
-	struct page *page;
 	uint32_t *place;
 
 	if (row[EVENT] != ENDS) {
@@ -114,24 +107,22 @@ static int spans_row(void *state, unsigned input, const int64_t *row, struct tab
 			return start(spans, row, NULL, out);
 		return is_known ? end_none(spans, row) : 0;
 	}
-	page = ITEM_OF(spans->pages, 2, ((int64_t[]){row[PROCESS], row[NUMBER] >> SHIFT}));
-	if (!page)
+	place = ENTRY_OF(spans->rows, row[PROCESS], row[NUMBER]);
+	if (!place)
 		return -ENOMEM;
-	if (spans->pages.ids.n > FEW && spans->pages.ids.n * LEAST_NUMBERS > spans->n_starts)
+	if (are_sparse(&spans->rows.ids, LEAST_NUMBERS, spans->n_starts))
 		return -E2BIG;
-	place = &page->rows[row[NUMBER] & ((1 << SHIFT) - 1)];
 	return row[EVENT] == ENDS ? end(spans, row, place, out) : start(spans, row, place, out);
 }
 
 /* What OUT_END_THREAD of a row without an end says in the end: whether others of its number have one. */
 static int64_t others_ended(struct spans *spans, const int64_t *row, const struct table *out)
 {
-	int64_t key[] = {row[OUT_PROCESS], row[OUT_NUMBER] >> SHIFT};
-	int64_t number = row[OUT_START] == UNKNOWN ? ids_find(&spans->pages.ids, key) : -1;
-	int64_t at = row[OUT_END_THREAD];
+	const uint32_t *place = row[OUT_START] == UNKNOWN
+					? FIND_ENTRY(spans->rows, row[OUT_PROCESS], row[OUT_NUMBER])
+					: NULL;
+	int64_t at = place ? *place : row[OUT_END_THREAD];
 
-	if (number >= 0)
-		at = spans->pages.all[number].rows[row[OUT_NUMBER] & ((1 << SHIFT) - 1)];
 	return at && at != ENDED ? out->rows[(at - 1) * N_OUT + OUT_END_THREAD] : at;
 }
 
@@ -280,7 +271,7 @@ static void spans_free(void *state)
 {
 	struct spans *spans = state;
 
-	FREE_ITEMS(spans->pages);
+	FREE_ITEMS(spans->rows);
 	FREE_ITEMS(spans->lasts);
 	FREE_ITEMS(spans->loose);
 	FREE_ITEMS(spans->owners);
