@@ -46,10 +46,13 @@ def write_trace_duckdb(folder: str | os.PathLike[str], *, is_complete: bool = Fa
             partial.replace(target)
         except duckdb.Error as error:
             failure = translate(error, (home,))
-            # The statements are our own: what is not a part's fault is the file's.
-            if str(partial) in str(error) or not isinstance(failure, TraceError):
-                raise not_written(target, str(error)) from error
-            raise failure from error
+            if isinstance(failure, TraceError) and str(partial) not in str(error):
+                raise failure from error
+            # The statements are our own: what is not a part's fault is the file's or theirs.
+            if isinstance(error, (duckdb.ProgrammingError, duckdb.InternalError)):
+                todo = "this is a fault of cupti-etl: please report it"
+                raise not_written(target, str(error), todo) from error
+            raise not_written(target, str(error)) from error
         except OSError as error:
             raise not_written(target, error) from error
     return target

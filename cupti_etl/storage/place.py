@@ -31,13 +31,14 @@ def refuse_existing(out: Path, *, overwrite: bool = False) -> None:
         raise UsageError(f"there is no folder {out.parent}", "make it, or choose another name")
 
 
-def not_written(out: Path, error: OSError | str) -> TraceError:
+def not_written(
+    out: Path,
+    error: OSError | str,
+    todo: str = "check the permissions and the free space of the folder",
+) -> TraceError:
     """What to raise where a file, or a folder, could not be written."""
     why = error if isinstance(error, str) else error.strerror or str(error)
-    return TraceError(
-        f"cannot write {out}: {why.splitlines()[0]}",
-        "check the permissions and the free space of the folder",
-    )
+    return TraceError(f"cannot write {out}: {why.splitlines()[0]}", todo)
 
 
 @contextmanager

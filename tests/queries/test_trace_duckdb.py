@@ -245,6 +245,19 @@ def test_what_cannot_be_written_leaves_nothing(run: Path, monkeypatch: pytest.Mo
     assert sorted(file.name for file in run.iterdir()) == sorted([*TABLES, "trace.duckdb"])
 
 
+def test_a_query_that_is_wrong_is_no_matter_of_permissions(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def copy(con: duckdb.DuckDBPyConnection) -> None:
+        con.execute("CREATE VIEW kernel_summary AS SELECT no_column FROM (SELECT 1 AS one)")
+
+    monkeypatch.setattr(bound_library, "copy_library", copy)
+    with pytest.raises(TraceError, match="cannot write .*: Binder Error: .*no_column") as caught:
+        write_trace_duckdb(run)
+    assert caught.value.hint == "this is a fault of cupti-etl: please report it"
+    assert not (run / "trace.duckdb").exists()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
 def test_a_folder_without_permission(run: Path) -> None:
     run.chmod(0o500)
