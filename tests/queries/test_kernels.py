@@ -187,6 +187,30 @@ def test_the_slowest_runs_of_one_kernel(trace: MakeTrace) -> None:
     )
 
 
+def test_executions_that_took_as_long_are_in_the_order_of_ranks(trace: MakeTrace) -> None:
+    """Numbers of processes are drawn at random: which of them it is would be, too."""
+    opened = trace(
+        process="process_id host pid rank\n 1 a 30 -\n 2 b 20 1\n 3 c 10 2\n 4 a 20 -",
+        kernel=kernels(
+            *(f"{process} 0 1 7 100 190 a 1 1 1 32 1 1 0 0 0 8 0 0 1" for process in (1, 2, 3, 4)),
+            "2 0 1 7 90 180 a 1 1 1 32 1 1 0 0 0 8 0 0 2",
+            "3 0 1 7 100 190 a 1 1 1 32 1 1 0 0 0 8 0 0 9",
+        ),
+    )
+    assert_rows(
+        opened.query("kernel_worst", min_calls=1, runs=6),
+        """
+        place process_id start_ns correlation_id
+        1     2          90       2
+        2     2          100      1
+        3     3          100      1
+        4     3          100      9
+        5     4          100      1
+        6     1          100      1
+        """,
+    )
+
+
 def test_the_clock_of_samples_comes_before_that_of_readings(trace: MakeTrace) -> None:
     # A sample ends before the second run begins, and that of another GPU is none.
     opened = trace(

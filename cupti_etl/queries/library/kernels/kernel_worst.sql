@@ -1,9 +1,10 @@
 -- The slowest runs of each kernel, or of one, with what was around them: why were they slow?
 --
--- computed: Of each name and launch shape the executions that took longest. The activity before is
---   the last that began earlier in the stream; the range is the innermost around the launching
---   call, on its thread. The clock is that of the PM sample in which the run began (its lag taken
---   off), or else of the last reading in environment before it.
+-- computed: Of each name and launch shape the executions that took longest; of those that took as
+--   long the earliest, and of those that began at once that of the lowest rank, host and pid. The
+--   activity before is the last that began earlier in the stream; the range is the innermost around
+--   the launching call, on its thread. The clock is that of the PM sample in which the run began
+--   (its lag taken off), or else of the last reading in environment before it.
 -- requires: kernel
 -- limits: Names and shapes with fewer than min_calls executions are left out. Clocks are recorded
 --   on demand (capture --pm, or --kinds environment); a reading can be old.
@@ -44,8 +45,10 @@ WITH shapes AS (
            arg_max({'process_id': process_id, 'device_id': device_id, 'context_id': context_id,
                     'stream_id': stream_id, 'correlation_id': correlation_id,
                     'start_ns': start_ns, 'end_ns': end_ns},
-                   (end_ns - start_ns, -start_ns, process_id, correlation_id), runs) AS worst
+                   (end_ns - start_ns, -start_ns, -place, -correlation_id, -device_id,
+                    -context_id, -stream_id, process_id), runs) AS worst
     FROM kernel
+    LEFT JOIN (SELECT process_id, place FROM _export_process) USING (process_id)
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
         AND (named IS NULL OR name = named
              OR name IN (SELECT mangled FROM _readable_name WHERE short = named))
@@ -67,8 +70,8 @@ buckets AS (
     FROM worst
 ),
 before AS (
-    SELECT run, arg_max({'kind': act.kind, 'name': act.name, 'end_ns': act.end_ns},
-                        (act.start_ns, act.kind, act.name)) AS act
+    SELECT run, max({'start_ns': act.start_ns, 'kind': act.kind, 'name': act.name,
+                     'end_ns': act.end_ns}) AS act
     FROM buckets
     JOIN gpu_interval AS act
         ON act.process_id = buckets.process_id
