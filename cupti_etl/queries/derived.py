@@ -7,8 +7,6 @@ what they are; one of another key is out of date.
 from __future__ import annotations
 
 import contextlib
-import functools
-import hashlib
 import os
 import shutil
 import stat
@@ -19,10 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cupti_etl.schema.arrow import SCHEMA_VERSION
-from cupti_etl.storage import manifest
 from cupti_etl.storage.sources import quoted
-from cupti_etl.storage.state import State
 
 if TYPE_CHECKING:
     import duckdb
@@ -169,31 +164,3 @@ def _tidy(home: Path) -> None:
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > _ABANDONED_S:
                 shutil.rmtree(path)
-
-
-def said_of(home: Path, parts: State) -> str | None:
-    """What the manifest says of the parts; None if they are others."""
-    named = manifest.read(home)
-    if named is None:
-        return None
-    said = {(table, name): entry for table, files in named.items() for name, entry in files.items()}
-    there = {(Path(path).parent.name, Path(path).name): size for path, size, _ in parts}
-    if there != {part: entry.bytes for part, entry in said.items()}:
-        return None
-    return repr([(*part, entry.bytes, entry.crc32) for part, entry in sorted(said.items())])
-
-
-@functools.cache
-def code() -> str:
-    """A digest of what computes rows, besides the queries' SQL."""
-    package = Path(__file__).parents[1]
-    files = [
-        *package.glob("queries/operators/*.py"),
-        *package.glob("pm/attribution/*.py"),
-        *package.glob("sass/*.py"),
-        *package.glob("native/libcupti_etl.so"),
-    ]
-    digest = hashlib.sha256(str(SCHEMA_VERSION).encode())
-    for file in sorted(files):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()

@@ -12,7 +12,6 @@ the rows are in memory instead.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,29 +22,17 @@ from typing import TYPE_CHECKING
 
 from cupti_etl.errors import NativeError
 from cupti_etl.queries.catalog import Catalog
-from cupti_etl.queries.derived import (
-    DERIVED,
-    KEY_LETTERS,
-    Indexed,
-    code,
-    drop,
-    no_room,
-    said_of,
-    take,
-    writing,
-)
+from cupti_etl.queries.derived import Indexed, drop, no_room, take, writing
 from cupti_etl.queries.failure import is_interrupt
 from cupti_etl.queries.header import Query
+from cupti_etl.queries.keeping import Keeping
 from cupti_etl.queries.tables import row_group_begins
-from cupti_etl.storage.bucket import Url
-from cupti_etl.storage.sources import Folder, Source
+from cupti_etl.storage.sources import Source
 from cupti_etl.storage.state import State, state_bytes
 
 if TYPE_CHECKING:
     import duckdb
 
-# What queries of a smaller trace share is computed nearly as fast as it is read.
-KEPT_BYTES = 512 << 10
 # All of a smaller trace takes longer to compute in advance than most of its users ask for.
 LARGE_BYTES = 4 << 20
 
@@ -112,7 +99,7 @@ class Materialized:
         self._need = need
         self._execute = execute
         self._parts = parts
-        self._is_part = is_part
+        self._keeping = Keeping(catalog, need, is_part=is_part)
         # Gets the name of the query whose rows are being computed, and "" when none are any more.
         self.tell: Callable[[str], None] = lambda name: None
         self._told: list[str] = []
@@ -123,11 +110,11 @@ class Materialized:
         self._looking = 0
         self._lock = threading.Lock()
         self._known: State = ()
-        self._fitness: tuple[State, str, str] | None = None
 
     def open(self, sources: tuple[Source, ...]) -> None:
         """Say where the rows are."""
         self._sources = sources
+        self._keeping.open(sources)
 
     @property
     def names(self) -> list[str]:
@@ -329,65 +316,21 @@ class Materialized:
 
     def index(self, con: duckdb.DuckDBPyConnection) -> Indexed:
         """Make all of them, if they can be kept in the trace's folder."""
-        home = self._sources[0].path
-        _, reason = self._fit(con)
-        if refused := reason or no_room(home):
+        with self.parts_looked_at() as now:
+            refused = self._keeping.refusal(con, now)
+        if refused := refused or no_room(self._sources[0].path):
             return Indexed(0, 0, refused)
         queries = [query.name for query in self._catalog if query.materialized]
         self._need(con, queries)
-        size = sum(file.stat().st_size for file in (home / DERIVED).glob("*/*"))
-        return Indexed(len(queries), size, "")
-
-    def _fit(self, con: duckdb.DuckDBPyConnection) -> tuple[str, str]:
-        """What the manifest says of the parts, and why rows are not in the trace's folder; ""."""
-        with self.parts_looked_at() as now:
-            if self._fitness is None or self._fitness[0] != now:
-                self._fitness = (now, *self._look(con, now))
-            return self._fitness[1:]
-
-    def _look(self, con: duckdb.DuckDBPyConnection, now: State) -> tuple[str, str]:
-        if self._is_part:
-            return "", "only a part of the trace is asked"
-        if len(self._sources) != 1 or not isinstance(self._sources[0], Folder):
-            return "", "it is not one folder"
-        home = self._sources[0].path
-        if isinstance(home, Url):
-            return "", "it is in a bucket"
-        if (home / DERIVED).is_symlink():
-            return "", f"{home / DERIVED} is a link"
-        parts = said_of(home, now)
-        if parts is None:
-            return "", "its parts are not those of its manifest"
-        if state_bytes(now) < KEPT_BYTES:
-            return "", f"it is smaller than {KEPT_BYTES >> 10} KiB"
-        self._need(con, ("capture",))
-        ended = con.execute("SELECT count(*) > 0 AND count(*) = count(end_ns) FROM capture")
-        if not ended.fetchall()[0][0]:
-            return "", "its capture has not ended"
-        return parts, ""
+        return Indexed(len(queries), self._keeping.bytes(), "")
 
     def _folder(self, con: duckdb.DuckDBPyConnection, operator: Operator) -> Path | None:
         """Where the rows are kept; None if only in memory."""
         if not any(map(self.is_one, (operator.name, *operator.queries))):
             return None
-        parts, reason = self._fit(con)
-        if reason:
-            return None
-        words = "\0".join([parts, code(), *sorted(self._texts(operator))])
-        key = hashlib.sha256(words.encode()).hexdigest()[:KEY_LETTERS]
-        return self._sources[0].path / DERIVED / f"{operator.name}-{key}"
-
-    def _texts(self, operator: Operator) -> Iterator[str]:
-        """The SQL of all that an operator's rows depend on."""
-        seen: set[str] = set()
-        left = [operator.name, *operator.reads, *operator.queries]
-        while left:
-            name = left.pop()
-            if name not in seen and name in self._catalog:
-                query = self._catalog[name]
-                yield f"{name}\0{query.sql}"
-                left += query.needs
-            seen.add(name)
+        depends_on = (operator.name, *operator.reads, *operator.queries)
+        with self.parts_looked_at() as now:
+            return self._keeping.folder(con, now, operator.name, depends_on)
 
 
 def _table(query: str) -> str:

@@ -21,7 +21,7 @@ from cupti_etl import Trace
 from cupti_etl.analysis import findings
 from cupti_etl.analysis.at_once import at_once
 from cupti_etl.errors import EtlError, UsageError
-from cupti_etl.queries import materialize
+from cupti_etl.queries import keeping, materialize
 from cupti_etl.queries.header import Query
 from cupti_etl.queries.making import MOST_THREADS
 
@@ -295,7 +295,7 @@ def test_a_trace_is_closed_while_another_thread_reads(opened: Trace, is_part: bo
 def test_index_computes_of_parts_that_came_since_the_trace_was_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
+    monkeypatch.setattr(keeping, "KEPT_BYTES", 0)
     columns = "process_id device_id stream_id start_ns end_ns name\n"
     ended = "capture_id start_ns end_ns\n1 0 100"
     path = write_trace(

@@ -12,7 +12,7 @@ from support.trace import assert_rows, write_manifest, write_trace
 
 import cupti_etl
 from cupti_etl.errors import EtlError, MemoryLimitError, UsageError
-from cupti_etl.queries import derived, materialize
+from cupti_etl.queries import derived, keeping, materialize
 from cupti_etl.queries.failure import translate
 from cupti_etl.queries.operators import native
 
@@ -28,7 +28,7 @@ INTERRUPTED = "INTERRUPT Error: Interrupted!"
 
 @pytest.fixture(autouse=True)
 def _of_small_traces_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
+    monkeypatch.setattr(keeping, "KEPT_BYTES", 0)
     monkeypatch.setattr(materialize, "LARGE_BYTES", 0)
 
 

@@ -19,7 +19,7 @@ from support.trace import add_part, write_manifest, write_trace
 
 import cupti_etl
 from cupti_etl.errors import UsageError
-from cupti_etl.queries import derived, materialize
+from cupti_etl.queries import derived, keeping
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.operators import native
 
@@ -42,7 +42,7 @@ UNITS |= {"_communication_kernel", "_stream_span"}
 
 @pytest.fixture(autouse=True)
 def _of_small_traces_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
+    monkeypatch.setattr(keeping, "KEPT_BYTES", 0)
 
 
 @pytest.fixture
@@ -141,7 +141,7 @@ def test_by_other_code_it_is_computed_anew(
     run: Path, executed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gaps(run)
-    monkeypatch.setattr(materialize, "code", lambda: "changed")
+    monkeypatch.setattr(keeping, "code", lambda: "changed")
     gaps(run)
     assert executed == ["edge", "host"] * 2
 
@@ -255,7 +255,7 @@ def _little_room(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _small(_: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize, "KEPT_BYTES", 1 << 30)
+    monkeypatch.setattr(keeping, "KEPT_BYTES", 1 << 30)
 
 
 def _no_folder(run: Path, _: pytest.MonkeyPatch) -> None:
@@ -293,7 +293,7 @@ def test_of_a_self_contained_file_in_memory(run: Path, tmp_path: Path, executed:
 
 
 ASK = "import sys, cupti_etl; print(list(cupti_etl.open(sys.argv[1]).query('_gap_cause')))"
-ASK = f"from cupti_etl.queries import materialize; materialize.KEPT_BYTES = 0; {ASK}"
+ASK = f"from cupti_etl.queries import keeping; keeping.KEPT_BYTES = 0; {ASK}"
 
 
 @pytest.mark.slow

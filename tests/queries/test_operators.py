@@ -13,7 +13,7 @@ from support.trace import by_sql, write_manifest, write_trace
 
 import cupti_etl
 from cupti_etl.errors import UsageError
-from cupti_etl.queries import materialize
+from cupti_etl.queries import keeping
 from cupti_etl.queries.operators import OPERATORS, native
 
 NAMES = ("a", "b", "c", "ncclDevKernel_AllReduce", "d_longer_than_twelve_letters")
@@ -183,7 +183,7 @@ def test_an_operator_that_is_interrupted_takes_nothing_from_another(
     kernels = "start_ns end_ns name process_id device_id\n 1 2 a 1 0\n 3 4 a 1 0"
     path = write_trace(tmp_path, kernel=kernels, capture="capture_id start_ns end_ns\n 1 0 9")
     write_manifest(path)
-    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
+    monkeypatch.setattr(keeping, "KEPT_BYTES", 0)
     with cupti_etl.open(path) as trace:
         runs = trace.query("_kernel_run").arrow()
         with monkeypatch.context() as patch:

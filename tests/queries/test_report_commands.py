@@ -19,7 +19,7 @@ from cupti_etl.analysis.findings import find
 from cupti_etl.analysis.report import SECTIONS, Asked
 from cupti_etl.cli import cli
 from cupti_etl.imports.run import import_traces
-from cupti_etl.queries import materialize
+from cupti_etl.queries import keeping
 from cupti_etl.queries.catalog import library
 
 DATA = Path(__file__).parents[1] / "data"
@@ -68,7 +68,7 @@ def test_each_command_prints_the_table_beside_it(
     files: tuple[Path, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Else each of the commands computes anew what the report has computed.
-    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
+    monkeypatch.setattr(keeping, "KEPT_BYTES", 0)
     trace = tmp_path / "trace"
     import_traces(files, trace, 1)
     found = sections(invoke("report", str(trace)))

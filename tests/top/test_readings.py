@@ -14,7 +14,7 @@ from support.trace import add_part, write_manifest, write_trace
 
 import cupti_etl
 from cupti_etl.errors import TraceError
-from cupti_etl.queries import materialize
+from cupti_etl.queries import keeping
 from cupti_etl.top.growing import EVENTS, Growing, Part, parts_of
 from cupti_etl.top.reader import Reader
 from cupti_etl.top.reading import FINISHED, RECORDING, WAITING
@@ -253,7 +253,7 @@ def test_a_capture_that_ends(tmp_path: Path) -> None:
 
 def test_nothing_is_kept_in_the_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is computed here knows no categories, and would take the place of what does."""
-    monkeypatch.setattr(materialize, "KEPT_BYTES", 0)
+    monkeypatch.setattr(keeping, "KEPT_BYTES", 0)
     path = running(tmp_path / "run", kernel=kernels((0, 0, 1000, "_Za")))
     end(path, 2 * S)
     write_manifest(path)
