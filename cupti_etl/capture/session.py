@@ -1,5 +1,4 @@
-"""A capture from its start to the finished trace: of a command, of programs whose collector was
-killed, of hardware counters alone."""
+"""A capture of a command, from its start to the finished trace."""
 
 from __future__ import annotations
 
@@ -26,13 +25,12 @@ from cupti_etl.capture.outcome import diagnose, say_of_what_it_died, taken_down
 from cupti_etl.capture.recorder import Recorder
 from cupti_etl.capture.recording import RecordingWriter
 from cupti_etl.capture.replay import Replay
-from cupti_etl.capture.summary import ProgressLine, summary, tell_samples
+from cupti_etl.capture.summary import ProgressLine, summary, tell_failure
 from cupti_etl.capture.triggers import SIGNAL
 from cupti_etl.config import CaptureOptions
 from cupti_etl.errors import EtlError, UsageError, why
 from cupti_etl.progress import say
-from cupti_etl.signals import caught
-from cupti_etl.storage.destination import Convert, Destination, choose
+from cupti_etl.storage.destination import Convert, choose
 from cupti_etl.storage.driver import Driver
 from cupti_etl.storage.flight_folder import FlightFolder
 from cupti_etl.storage.relink import Relink
@@ -76,107 +74,6 @@ def run(options: CaptureOptions, cmd: tuple[str, ...], convert: Convert) -> int:
     return status
 
 
-def resume(out: Path, pids: tuple[int, ...], duration: int | None, quiet: bool) -> None:
-    """Follow processes whose collector was killed until they end, time is over, or Ctrl-C.
-
-    Args:
-        out: folder of the new trace.
-        pids: the processes.
-        duration: for how long, in ns.
-        quiet: whether nothing is said.
-
-    Raises:
-        UsageError: one of them cannot be attached, or the folder exists; then nothing is.
-        EtlError: the trace cannot be written.
-    """
-    from cupti_etl.capture.resume import take_up
-
-    start = time.monotonic()
-    until = start + duration / 1e9 if duration is not None else float("inf")
-    with ExitStack() as stack:
-        collector = Collector(live=False)
-        stack.callback(collector.close)
-        # All are ours before any of them, or the folder, is touched.
-        processes = [take_up(collector.decoder, pid) for pid in dict.fromkeys(pids)]
-        destination = Destination(out)
-        destination.create()
-        for process in processes:
-            collector.resume(process)
-        relink = Relink(destination)
-        stack.callback(relink.close)
-        line = ProgressLine(quiet=quiet)
-        came = stack.enter_context(caught())
-        driver = Driver(collector, destination, {"source": "attach"})
-
-        def watch(more: bool) -> int | None:
-            relink.begin()
-            line.tell(collector)
-            is_over = came or not collector.live or time.monotonic() >= until
-            return None if is_over else _PAUSE_MS
-
-        try:
-            driver.run(watch)
-        finally:
-            line.clear()
-            collector.abandon()
-            driver.finish()
-            relink.finish()
-    if not quiet:
-        summary(collector, destination, time.monotonic() - start)
-
-
-def sample(options: CaptureOptions, convert: Convert) -> None:
-    """Sample until ``duration_ns`` is over, a signal comes, or sampling fails.
-
-    Raises:
-        CaptureError: a GPU could not be sampled, or not to the end; what there is is kept.
-        EtlError: the trace cannot be written.
-    """
-    before = Aside(options.out)
-    with ExitStack() as stack:
-        destination = stack.enter_context(choose(options, convert))
-        if options.overwrite:
-            stack.callback(before.restore)  # unless it was removed
-            before.put()
-        destination.create()
-        sampling = begin_sampling(options)
-        assert sampling is not None
-        collector = Collector(live=False, sampling=sampling)
-        stack.callback(collector.close)
-        came = stack.enter_context(caught())
-        sampling.wait_until_ready()
-        if not sampling.devices:
-            destination.discard()
-            raise sampling.error()
-        tell_failure(sampling, quiet=options.quiet)
-        until = time.monotonic() + options.duration_ns / 1e9 if options.duration_ns else None
-        relink = Relink(destination, is_wanted=options.trace_duckdb)
-        stack.callback(relink.close)
-        line = ProgressLine(quiet=options.quiet)
-        facts = {"source": "sample", "duration_ns": options.duration_ns or None}
-        driver = Driver(collector, destination, facts, meanwhile=sampling.drain)
-
-        def watch(more: bool) -> int | None:
-            relink.begin()
-            line.tell(collector)
-            is_over = came or sampling.is_over or (until and time.monotonic() >= until)
-            return None if is_over else _PAUSE_MS
-
-        try:
-            driver.run(watch)
-        finally:
-            line.clear()
-            sampling.stop()
-            driver.finish()
-            relink.finish()
-            before.remove()
-    if not options.quiet:
-        tell_samples(sampling)
-        say(f"cupti-etl: {destination}")
-    if sampling.failure is not None:
-        raise sampling.error()
-
-
 class _Run:
     """The parts of a capture, put together; the command runs from here on.
 
@@ -213,7 +110,7 @@ class _Run:
         if options.save_raw:
             self._recorder = RecordingWriter(options.save_raw)
             undo.callback(options.save_raw.unlink)
-        self.sampling = begin_sampling(options)
+        self.sampling = _begin_sampling(options)
         self.collector = Collector(
             self._recorder, sampling=self.sampling, allow_uids=options.allow_uids
         )
@@ -382,7 +279,7 @@ def _text(argument: str) -> str:
     return os.fsencode(argument).decode("utf-8", "replace")
 
 
-def begin_sampling(options: CaptureOptions) -> Sampling | None:
+def _begin_sampling(options: CaptureOptions) -> Sampling | None:
     """Start the process that samples hardware counters, if they were asked for."""
     if options.pm is None:
         return None
@@ -390,11 +287,3 @@ def begin_sampling(options: CaptureOptions) -> Sampling | None:
     from cupti_etl.pm.sampling import Sampling
 
     return Sampling(options.pm, options, os.environ)
-
-
-def tell_failure(sampling: Sampling, *, quiet: bool) -> None:
-    """Say at once that counters are not sampled, or not of all GPUs; not only in the end."""
-    if sampling.failure is not None and not quiet:
-        what, hint = sampling.failure
-        say(f"cupti-etl: hardware counters are not sampled: {what}")
-        say(f"  {hint}")

@@ -105,6 +105,14 @@ def _lost(losses: Iterable[Loss]) -> Iterator[str]:
         yield f"{lost} {'incomplete' if is_stored else 'lost'} ({cause}): {detail}"
 
 
+def tell_failure(sampling: Sampling, *, quiet: bool) -> None:
+    """Say at once that counters are not sampled, or not of all GPUs; not only in the end."""
+    if sampling.failure is not None and not quiet:
+        what, hint = sampling.failure
+        say(f"cupti-etl: hardware counters are not sampled: {what}")
+        say(f"  {hint}")
+
+
 def tell_samples(sampling: Sampling) -> None:
     """Print samples by GPU, what is missing of them by cause, and why sampling ended early."""
     for device in filter(lambda each: each.about, sampling.devices):

@@ -29,7 +29,7 @@ def command(out: Path | None, duration: str | None, quiet: bool, pids: tuple[int
     holds it, and with what they record from now on. It has the same process_id as the first
     trace, which `cupti-etl recover` finishes. Ctrl-C stops the capture; the programs continue.
     """
-    from cupti_etl.capture.session import resume
+    from cupti_etl.capture.without_command import resume
 
     resume(
         out or Path(time.strftime("trace-%Y%m%d-%H%M%S")),

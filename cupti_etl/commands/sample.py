@@ -67,7 +67,7 @@ def command(
     Exit status: 0 if all chosen GPUs were sampled, 4 if not, 1 if the samples could not be
     written, 2 for a usage error.
     """
-    from cupti_etl.capture.session import sample
+    from cupti_etl.capture.without_command import sample
     from cupti_etl.storage.name import expand
 
     name = expand(out, os.environ) if out else time.strftime("samples-%Y%m%d-%H%M%S")

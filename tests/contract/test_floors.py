@@ -48,6 +48,7 @@ FLOORS = {
     "cupti_etl.capture.recorder": 12,
     "cupti_etl.capture.replay": 12,
     "cupti_etl.capture.session": 14,
+    "cupti_etl.capture.without_command": 14,
     "cupti_etl.imports.run": 14,
     # How an answer looks, which an answer knows; what writes whole traces lies above them.
     "cupti_etl.render": 14,
@@ -103,6 +104,7 @@ SESSIONS = {
     "cupti_etl.capture.daemon",
     "cupti_etl.capture.recorder",
     "cupti_etl.capture.session",
+    "cupti_etl.capture.without_command",
     "cupti_etl.imports.run",
 }
 
