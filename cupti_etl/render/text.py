@@ -245,18 +245,15 @@ def _cells(column: Shown, width: int, *, wrap: bool) -> list[list[str]]:
     """The lines of each cell: one, but of sentences as many as they need."""
     if wrap and column.name in IN_WORDS and any(" " in cell for cell in column.cells):
         return [_sentence(cell, width, IN_WORDS[column.name]) for cell in column.cells]
-    shortened = _cut_each if column.is_number else cut_apart
-    return [[cell] for cell in shortened(column.cells, width)]
+    if column.is_number:
+        return [[cut(cell, width)] for cell in column.cells]
+    return [[cell] for cell in cut_apart(column.cells, width)]
 
 
 def _sentence(text: str, width: int, most: int) -> list[str]:
     lines = textwrap.wrap(text, width, break_on_hyphens=False) or [""]
     rest = " ".join(lines[most - 1 :])
     return lines if len(lines) <= most else [*lines[: most - 1], cut(rest, width)]
-
-
-def _cut_each(cells: Sequence[str], width: int) -> list[str]:
-    return [cut(cell, width) for cell in cells]
 
 
 def _line(

@@ -21,8 +21,11 @@ _ROWS = "1000"
 def index_page(names: Sequence[str], tables: Iterable[str], token: str) -> str:
     """The page of traces with these tables; its links have the token."""
     title = html_text(", ".join(names))
-    front = [query for query in library() if query.front]
-    queries = [(query.name, query.front) for query in front if not _needed(query.parameters)]
+    queries = [
+        (query.name, query.front)
+        for query in library()
+        if query.front and not any(field.default is None for field in query.parameters)
+    ]
     listed = [(name, TABLES[name].doc if name in TABLES else "") for name in tables]
     return (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
@@ -32,10 +35,6 @@ def index_page(names: Sequence[str], tables: Iterable[str], token: str) -> str:
         f'<p><a href="/openapi.json?{urlencode({"token": token})}">All queries and parameters</a>'
         "</p>\n</body></html>\n"
     )
-
-
-def _needed(parameters: Iterable[object]) -> bool:
-    return any(getattr(each, "default", None) is None for each in parameters)
 
 
 def _section(title: str, rows: Iterable[tuple[str, str]], token: str, words: dict[str, str]) -> str:

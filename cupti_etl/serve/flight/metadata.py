@@ -115,10 +115,6 @@ def answer(name: str, asked: Message, trace: Trace) -> pa.Table:
     return _ANSWERS[name][1](asked, trace)
 
 
-def _catalogs(asked: Message, trace: Trace) -> pa.Table:
-    return pa.table([[CATALOG]], schema=_CATALOGS)
-
-
 def _schemas(asked: Message, trace: Trace) -> pa.Table:
     is_asked = asked.optional_text(1) in (None, CATALOG) and _is_like(SCHEMA, asked, 2)
     rows = [[CATALOG], [SCHEMA]] if is_asked else [[], []]
@@ -167,9 +163,8 @@ def _table_columns(trace: Trace, name: str) -> pa.Schema:
 
 def _query_columns(query: Query) -> pa.Schema:
     """As its header declares them: to bind it could take long."""
-    columns = (f"CAST(NULL AS {each.type}) AS {identifier(each.name)}" for each in query.columns)
     with connect() as con:
-        return con.sql(f"SELECT {', '.join(columns)} LIMIT 0").to_arrow_reader().schema
+        return con.sql(query.no_rows).to_arrow_reader().schema
 
 
 def _is_like(name: str, asked: Message, number: int) -> bool:
@@ -180,10 +175,6 @@ def _is_like(name: str, asked: Message, number: int) -> bool:
     meant = {"%": ".*", "_": "."}
     regex = "".join(meant.get(each) or re.escape(each) for each in pattern)
     return re.fullmatch(regex, name, re.DOTALL) is not None
-
-
-def _types(asked: Message, trace: Trace) -> pa.Table:
-    return pa.table([[TABLE, VIEW]], schema=_TYPES)
 
 
 def _info(asked: Message, trace: Trace) -> pa.Table:
@@ -208,10 +199,16 @@ def _info(asked: Message, trace: Trace) -> pa.Table:
 
 # By the names of the commands; a trace has no keys.
 _ANSWERS: dict[str, tuple[pa.Schema, Callable[[Message, Trace], pa.Table]]] = {
-    "CommandGetCatalogs": (_CATALOGS, _catalogs),
+    "CommandGetCatalogs": (
+        _CATALOGS,
+        lambda asked, trace: pa.table([[CATALOG]], schema=_CATALOGS),
+    ),
     "CommandGetDbSchemas": (_SCHEMAS, _schemas),
     "CommandGetTables": (_TABLES, _tables),
-    "CommandGetTableTypes": (_TYPES, _types),
+    "CommandGetTableTypes": (
+        _TYPES,
+        lambda asked, trace: pa.table([[TABLE, VIEW]], schema=_TYPES),
+    ),
     "CommandGetSqlInfo": (_INFO, _info),
     "CommandGetPrimaryKeys": (_OWN_KEYS, lambda asked, trace: _OWN_KEYS.empty_table()),
     **{
