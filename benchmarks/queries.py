@@ -30,8 +30,8 @@ from benchmarks.common import median, peak_mib, rounded, timed
 from cupti_etl import api
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.derived import DERIVED
-from cupti_etl.queries.header import Query
 from cupti_etl.queries.operators import OPERATORS
+from cupti_etl.queries.query import Query
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.storage import manifest
 from cupti_etl.storage.part import write_part

@@ -31,7 +31,7 @@ from cupti_etl.analysis.verdict import (
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.choose import Scope
 from cupti_etl.queries.compare import Compared, Key, Run, compared
-from cupti_etl.queries.header import Chart, Label
+from cupti_etl.queries.query import Chart, Label
 from cupti_etl.render.columns import Shape, shape
 from cupti_etl.render.sections import Section, page
 from cupti_etl.units import rounded

@@ -20,7 +20,7 @@ from cupti_etl.analysis.notes import MUCH_PCT, options_of
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.empty import why_empty
-from cupti_etl.queries.header import Query, Saving
+from cupti_etl.queries.query import Query, Saving
 from cupti_etl.render.labels import cut, cut_label, path_name
 from cupti_etl.render.table import kernel_labels
 from cupti_etl.render.values import duration

@@ -9,7 +9,7 @@ from cupti_etl.engines.engine import DUCKDB
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.empty import hidden, why_empty
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 from cupti_etl.render.table import Passed
 from cupti_etl.render.values import duration
 

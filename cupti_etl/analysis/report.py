@@ -24,7 +24,7 @@ from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import Scope
 from cupti_etl.queries.empty import NOTHING, why_empty
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 from cupti_etl.render.narrow import Narrowing, narrow
 from cupti_etl.render.table import Passed, Rows, Table, View, table
 

@@ -11,7 +11,7 @@ from cupti_etl.engines.shards import Opened, Shard, shards
 from cupti_etl.engines.sketch import ERROR, MACROS
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 from cupti_etl.queries.runner import call, check_values, connect
 from cupti_etl.queries.scope import Choice
 from cupti_etl.schema.arrow import TABLES

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from cupti_etl.errors import SchemaError, UsageError, did_you_mean
 from cupti_etl.queries.fields import Field
-from cupti_etl.queries.header import Query, parse
+from cupti_etl.queries.header import parse
+from cupti_etl.queries.query import Query
 from cupti_etl.schema.arrow import TABLES
 
 LIBRARY = Path(__file__).with_name("library")

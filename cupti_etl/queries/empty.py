@@ -12,7 +12,8 @@ from typing import Any, Protocol
 
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.fields import USUAL
-from cupti_etl.queries.header import Query, reads
+from cupti_etl.queries.header import reads
+from cupti_etl.queries.query import Query
 
 # Why there is no row where neither an input nor the query says it.
 NOTHING = "nothing of the kind was found."

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 from cupti_etl.errors import SchemaError
+from cupti_etl.queries.query import SCOPE, Query
 
-if TYPE_CHECKING:
-    from cupti_etl.queries.header import Query
-
-SCOPE = re.compile(r"whole|steady|(?:host )?(\w+_ns)(?: to (\w+_ns)(?:, (\w+_ns))?)?\Z")
 _SELECT = re.compile(r"(SELECT|WITH|FROM)\b")
 
 

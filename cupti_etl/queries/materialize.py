@@ -24,8 +24,8 @@ from cupti_etl.errors import NativeError
 from cupti_etl.queries.catalog import Catalog
 from cupti_etl.queries.derived import Indexed, drop, no_room, take, writing
 from cupti_etl.queries.failure import is_interrupt
-from cupti_etl.queries.header import Query
 from cupti_etl.queries.keeping import Keeping
+from cupti_etl.queries.query import Query
 from cupti_etl.queries.tables import row_group_begins
 from cupti_etl.storage.sources import Source
 from cupti_etl.storage.state import State, state_bytes

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from cupti_etl.errors import UsageError
 from cupti_etl.queries import part_gaps, part_sums
 from cupti_etl.queries.catalog import Catalog
-from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Operator, Operators
+from cupti_etl.queries.query import Query
 from cupti_etl.queries.scope import WHOLE, Choice, reads_whole
 from cupti_etl.queries.views import Views
 from cupti_etl.storage.sources import Source, identifier

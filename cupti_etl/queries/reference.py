@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cupti_etl.queries.catalog import Catalog, library
 from cupti_etl.queries.fields import Field
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 
 if TYPE_CHECKING:
     import pyarrow as pa

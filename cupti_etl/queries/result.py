@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from cupti_etl.queries.header import Query
+    from cupti_etl.queries.query import Query
     from cupti_etl.render.columns import Shape
     from cupti_etl.render.table import Rows
 

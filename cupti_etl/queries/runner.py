@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 from cupti_etl.queries.spill import spill_folder
 from cupti_etl.queries.tables import create_table_view, describe_table, empty_table, table_extent
 from cupti_etl.schema.arrow import TABLES

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from cupti_etl.queries.header import Query
+    from cupti_etl.queries.query import Query
 
 # The database in which the whole trace is, which a DuckDB in memory calls so; a part has another.
 WHOLE = "memory"

@@ -18,11 +18,11 @@ from cupti_etl.errors import UsageError
 from cupti_etl.queries import small_tables
 from cupti_etl.queries.catalog import TABLE_EXTENT, TABLE_ROWS, Catalog
 from cupti_etl.queries.derived import Indexed
-from cupti_etl.queries.header import Query
 from cupti_etl.queries.interruptible import interruptible
 from cupti_etl.queries.known_names import KnownNames
 from cupti_etl.queries.making import Making
 from cupti_etl.queries.materialize import Materialized, Operators
+from cupti_etl.queries.query import Query
 from cupti_etl.queries.rows_known import RowsKnown
 from cupti_etl.queries.scope import Choice
 from cupti_etl.queries.table_views import TableViews

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.header import Chart, Label, Query
+from cupti_etl.queries.query import Chart, Label, Query
 from cupti_etl.render.labels import FULL
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.schema.types import timestamp

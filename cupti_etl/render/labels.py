@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import count, groupby
 from typing import Any
 
-from cupti_etl.queries.header import Label
+from cupti_etl.queries.query import Label
 from cupti_etl.render import kernel_names
 
 # What a label is made of: a name, and what tells it from others of the same name.

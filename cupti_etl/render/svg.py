@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.flame import flame_graph
 from cupti_etl.render.table import Table, whose

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from cupti_etl.progress import printable
 from cupti_etl.queries.choose import begin_ns
-from cupti_etl.queries.header import Label
+from cupti_etl.queries.query import Label
 from cupti_etl.render.columns import PROCESS, WHOSE, Column, Shape
 from cupti_etl.render.labels import FULL, MANGLED, label_rows, processes
 from cupti_etl.render.values import NOTHING, has_fraction, in_unit, one_line, plain

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import LEAST_EPOCH
-from cupti_etl.queries.header import Chart, Label
+from cupti_etl.queries.query import Chart, Label
 from cupti_etl.queries.runner import connect
 from cupti_etl.render.columns import Column, Shape
 from cupti_etl.render.output import InMemory

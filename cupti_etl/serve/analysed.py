@@ -14,7 +14,7 @@ from cupti_etl.api import Trace
 from cupti_etl.api import open as open_trace
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.choose import Scope
-from cupti_etl.queries.header import Chart
+from cupti_etl.queries.query import Chart
 from cupti_etl.render.columns import Column, Shape
 from cupti_etl.render.narrow import narrow
 from cupti_etl.render.output import InMemory

@@ -13,7 +13,7 @@ from cupti_etl.api import Trace
 from cupti_etl.errors import UsageError, did_you_mean
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import SCOPE_NAMES, Scope, parse
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 from cupti_etl.queries.runner import assignment
 from cupti_etl.render.narrow import Narrowing, narrow
 from cupti_etl.serve.formats import COMPRESSIONS, FORMATS, Answered

@@ -10,7 +10,7 @@ from cupti_etl import __version__
 from cupti_etl.api import Trace
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import begin_ns
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 from cupti_etl.schema.arrow import TABLES
 
 

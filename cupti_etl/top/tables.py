@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cupti_etl.progress import printable
-from cupti_etl.queries.header import Label
+from cupti_etl.queries.query import Label
 from cupti_etl.render.columns import Column, Shape
 from cupti_etl.render.labels import cut, processes
 from cupti_etl.render.output import InMemory

@@ -31,7 +31,7 @@ from cupti_etl.errors import EngineError, TraceError, UsageError
 from cupti_etl.imports.kineto import reader
 from cupti_etl.imports.run import import_traces
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 from cupti_etl.schema.arrow import TABLES
 
 DATA = Path(__file__).parents[1] / "data"

@@ -18,7 +18,7 @@ from cupti_etl.api import Trace
 from cupti_etl.cli import cli
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.empty import why_empty
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema.arrow import TABLES
 

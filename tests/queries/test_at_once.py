@@ -22,8 +22,8 @@ from cupti_etl.analysis import findings
 from cupti_etl.analysis.at_once import at_once
 from cupti_etl.errors import EtlError, UsageError
 from cupti_etl.queries import keeping, materialize
-from cupti_etl.queries.header import Query
 from cupti_etl.queries.making import MOST_THREADS
+from cupti_etl.queries.query import Query
 
 LONG_S = 60
 HOURS = "SELECT count(*) FROM range(9999999) a, range(9999999) b WHERE a.range * b.range % 7 = 1"

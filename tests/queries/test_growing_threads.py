@@ -15,9 +15,9 @@ from support.trace import MakeTrace, add_part, assert_rows
 from cupti_etl import Trace
 from cupti_etl.errors import TraceError
 from cupti_etl.queries import connection, small_tables, table_views
-from cupti_etl.queries.header import Query
 from cupti_etl.queries.making import Making
 from cupti_etl.queries.materialize import Materialized
+from cupti_etl.queries.query import Query
 from cupti_etl.queries.result import Result
 from cupti_etl.queries.views import Views
 

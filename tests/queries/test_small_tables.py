@@ -24,8 +24,8 @@ from cupti_etl.api import Trace
 from cupti_etl.errors import TraceError, UsageError
 from cupti_etl.queries import small_tables
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.header import Query
 from cupti_etl.queries.materialize import Materialized, Operator
+from cupti_etl.queries.query import Query
 from cupti_etl.render.duckdb_file import export_duckdb
 from cupti_etl.schema.arrow import TABLES
 

@@ -10,7 +10,7 @@ from support.trace import MakeTrace, assert_rows
 from cupti_etl.analysis.findings import find
 from cupti_etl.api import Trace
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 
 _KERNELS = range(40)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cupti_etl.queries.header import Label
+from cupti_etl.queries.query import Label
 from cupti_etl.render.kernel_names import parse
 from cupti_etl.render.labels import cut_apart, label_rows, path_name, processes
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from cupti_etl import __version__
 from cupti_etl.api import Trace
 from cupti_etl.queries.catalog import library
-from cupti_etl.queries.header import Query
+from cupti_etl.queries.query import Query
 from cupti_etl.queries.runner import connect
 from cupti_etl.serve.flight.protobuf import Message
 from cupti_etl.storage.sources import identifier
