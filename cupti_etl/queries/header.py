@@ -75,39 +75,20 @@ Reading the library needs neither duckdb nor pyarrow.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from cupti_etl.errors import SchemaError
 from cupti_etl.queries.fields import Others, columns, field, finding_columns, reasons
 from cupti_etl.queries.header_checks import complain
 from cupti_etl.queries.query import Chart, Label, Query, Saving
 
-_KEYS = (
-    "computed",
-    "requires",
-    "none",
-    "materialized",
-    "native",
-    "opened",
-    "limits",
-    "front",
-    "first",
-    "label",
-    "chart",
-    "example",
-    "alias",
-    "renamed",
-    "scope",
-    "lookup",
-    "approximate",
-    "shared",
-    "gathered",
-    "finding",
-    "advice",
-    "shown",
-    "parameters",
-    "columns",
-)
+# What each key has: a text, names, or a list; the others are read by functions of their own.
+_TEXTS = (
+    "computed", "none", "materialized", "native", "opened", "limits", "front", "example", "scope",
+)  # fmt: skip
+_NAMES = ("first", "alias", "renamed", "lookup", "approximate", "shared", "gathered")
 _LISTS = ("requires", "parameters", "columns")
+_KEYS = (*_TEXTS, *_NAMES, *_LISTS, "label", "chart", "finding", "advice", "shown")
 _KEY = re.compile(rf"({'|'.join(_KEYS)}):(?: (.*))?\Z")
 _LABEL = re.compile(r"(\w+) = (kernel|kernels|copy|range|operator|process)\((\w+(?:, \w+)*)\)\Z")
 _CHART = re.compile(r"(?:bars|(?P<other>lines|flame))\((\w+), (\w+)(?(other)|(?:, by (\w+))?)\)\Z")
@@ -138,41 +119,26 @@ def parse(text: str, name: str, topic: str, others: Others = lambda _: None) -> 
     body = next((at for at, line in enumerate(lines) if not line.startswith("--")), len(lines))
     sections = _sections(name, [line[2:] for line in lines[:body]])
     statements = _statements(name, "\n".join(lines[body:]))
+    texts = {key: " ".join(section) for key, section in sections.items()}
+    if texts["front"] and not texts["example"]:
+        texts["example"] = f"cupti-etl query {name} TRACE"
+    given: dict[str, Any] = {**statements, **{key: texts[key] for key in ("doc", *_TEXTS)}}
+    given |= {key: _names(texts[key]) for key in _NAMES}
     query = Query(
         name=name,
         topic=topic,
-        doc=" ".join(sections["doc"]),
-        computed=" ".join(sections["computed"]),
-        needs=reads(statements["query"]),
-        limits=" ".join(sections["limits"]),
+        needs=reads(statements["sql"]),
         parameters=tuple(field(name, line) for line in sections["parameters"]),
         columns=tuple(
             finding_columns(name, has_kernel=bool(sections["label"]))
             if sections["finding"]
             else columns(name, sections["columns"], others)
         ),
-        sql=statements["query"],
-        partial=statements["partial"],
-        merge=statements["merge"],
-        approximate=_names(sections["approximate"]),
-        shared=_names(sections["shared"]),
-        gathered=_names(sections["gathered"]),
         requires=tuple(reasons(name, sections["requires"])),
-        none=" ".join(sections["none"]),
-        materialized=" ".join(sections["materialized"]),
-        native=" ".join(sections["native"]),
-        opened=" ".join(sections["opened"]),
-        front=" ".join(sections["front"]),
-        first=_names(sections["first"]),
-        label=_label(name, " ".join(sections["label"])),
-        chart=_chart(name, " ".join(sections["chart"])),
-        example=" ".join(sections["example"])
-        or (f"cupti-etl query {name} TRACE" if sections["front"] else ""),
-        alias=_names(sections["alias"]),
-        renamed=_names(sections["renamed"]),
-        scope=" ".join(sections["scope"]),
-        lookup=_names(sections["lookup"]),
-        saving=_saving(name, *(" ".join(sections[key]) for key in ("finding", "advice", "shown"))),
+        label=_label(name, texts["label"]),
+        chart=_chart(name, texts["chart"]),
+        saving=_saving(name, texts["finding"], texts["advice"], texts["shown"]),
+        **given,
     )
     complain(query)
     return query
@@ -188,7 +154,7 @@ def reads(sql: str) -> tuple[str, ...]:
 def _statements(name: str, text: str) -> dict[str, str]:
     """The SELECT, and those of a worker and of who merges."""
     first, *others = _STATEMENT.split(text)
-    found = {"query": first, "partial": "", "merge": ""}
+    found = {"sql": first, "partial": "", "merge": ""}
     for key, statement in zip(others[::2], others[1::2], strict=True):
         if found[key]:
             raise SchemaError(f"query {name}: {key!r} stands twice")
@@ -228,8 +194,8 @@ def _sections(name: str, lines: list[str]) -> dict[str, list[str]]:
     return sections
 
 
-def _names(lines: list[str]) -> tuple[str, ...]:
-    return tuple(word.strip() for word in " ".join(lines).split(",") if word.strip())
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _label(name: str, text: str) -> Label | None:
