@@ -97,7 +97,7 @@ _NO_SQL = re.compile(r"--[^\n]*|'[^']*'")
 # It begins with a word, for which the library is searched faster than for where one begins.
 _READ = re.compile(r"(?:FROM|JOIN)(?<!\w.{4})(?<!DISTINCT FROM)\s+(\w+)\b(?!\.)")
 _NAMED = re.compile(
-    r"^ *(?:WITH (?:RECURSIVE )?)?(\w+) (?:USING KEY \(\w+\) )?AS (?:MATERIALIZED )?\(",
+    r"^ *(?:WITH (?:RECURSIVE )?)?(\w+) (?:USING KEY \(\w+\) )?AS (?:(?:NOT )?MATERIALIZED )?\(",
     re.MULTILINE,
 )
 _STATEMENT = re.compile(r"^-- (partial|merge)\n", re.MULTILINE)

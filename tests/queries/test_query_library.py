@@ -83,7 +83,7 @@ def declared_and_real(con: duckdb.DuckDBPyConnection, query: Query) -> list[str]
 def needed_and_read(con: duckdb.DuckDBPyConnection, query: Query) -> set[str]:
     """What the header says that it reads and it does not, and the reverse."""
     (tree,) = con.execute("SELECT json_serialize_sql($1)", [query.sql]).fetchall()[0]
-    named = r"(\w+) (?:USING KEY \(\w+\) )?AS (?:MATERIALIZED )?\("
+    named = r"(\w+) (?:USING KEY \(\w+\) )?AS (?:(?:NOT )?MATERIALIZED )?\("
     with_names = set(re.findall(named, query.sql)) | {"unnest", "range"}
     return (set(tables_of(json.loads(tree))) - with_names) ^ set(query.needs)
 

@@ -33,6 +33,9 @@ WITH launches AS MATERIALIZED (
 ),
 outermost AS MATERIALIZED (
     SELECT process_id, thread_id, start_ns, range_id,
+           max(coalesce(end_ns, 9223372036854775807)) OVER (
+               PARTITION BY process_id, thread_id ORDER BY start_ns
+           ) AS until_ns,
            coalesce(sum(CASE WHEN starts_with(name, 'autograd::engine::') OR is_node
                              THEN end_ns - start_ns ELSE start_ns - end_ns END) OVER (
                PARTITION BY process_id, thread_id
@@ -55,11 +58,11 @@ asked AS MATERIALIZED (
         SELECT launches.process_id, launches.thread_id, launches.start_ns,
                NULL::BIGINT AS asking_range_id
         FROM launches
-        ASOF LEFT JOIN _range_turn AS turn
-            ON turn.process_id = launches.process_id
-            AND turn.thread_id = launches.thread_id
-            AND turn.at_ns <= launches.start_ns
-        WHERE turn.range_id IS NULL
+        ASOF LEFT JOIN outermost AS range
+            ON range.process_id = launches.process_id
+            AND range.thread_id = launches.thread_id
+            AND range.start_ns <= launches.start_ns
+        WHERE NOT coalesce(until_ns > launches.start_ns, false)
         UNION ALL
         SELECT process_id, thread_id, start_ns, range_id
         FROM outermost
@@ -67,16 +70,18 @@ asked AS MATERIALIZED (
         WHERE is_autograd
     )
 ),
-threads AS (
-    SELECT process_id, thread_id, coalesce(bool_or(NOT range.is_autograd), false) AS is_marked,
+threads AS MATERIALIZED (
+    SELECT 2 * row_number() OVER () AS role, process_id, thread_id,
+           coalesce(bool_or(NOT range.is_autograd), false) AS is_marked,
            coalesce(bool_or(range.is_autograd), false) AS is_autograd
     FROM (SELECT DISTINCT process_id, thread_id FROM launches)
     LEFT JOIN outermost AS range USING (process_id, thread_id)
     GROUP BY process_id, thread_id
 ),
 pairs AS MATERIALIZED (
-    SELECT asking.process_id, asking.thread_id, asking.is_marked, asking.is_autograd,
-           threads.thread_id AS waiter
+    -- One whose nodes do not count has a role beside that of its thread.
+    SELECT asking.*, threads.thread_id AS waiter,
+           threads.role + asking.is_autograd::BIGINT AS waiter_role
     FROM (SELECT * FROM threads SEMI JOIN asked USING (process_id, thread_id)) AS asking
     JOIN threads
         ON threads.process_id = asking.process_id
@@ -85,7 +90,7 @@ pairs AS MATERIALIZED (
 ),
 -- Nodes that are computed on a CPU run on the thread that waits for the backward pass.
 nodes AS MATERIALIZED (
-    SELECT process_id, thread_id, start_ns, end_ns, {'range_id': parent_range_id} AS around
+    SELECT process_id, thread_id, start_ns, end_ns, parent_range_id AS around_id
     FROM _range_span
     JOIN _range_parent USING (range_id)
     SEMI JOIN (SELECT process_id, waiter AS thread_id FROM pairs WHERE is_autograd)
@@ -96,57 +101,79 @@ nodes AS MATERIALIZED (
         ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ), start_ns)
 ),
-events AS (
-    SELECT process_id, thread_id, at_ns, {'range_id': range_id} AS turn
-    FROM _range_turn
-    UNION ALL BY NAME
-    SELECT process_id, thread_id, start_ns AS at_ns, coalesce(end_ns, start_ns) AS called_ns
-    FROM api_call
-    UNION ALL BY NAME
-    SELECT process_id, thread_id, start_ns AS at_ns, id, asking_range_id
-    FROM asked
+-- What each of a pair does.
+events AS MATERIALIZED (
+    SELECT roles.*, at_ns, called_ns
+    FROM (
+        SELECT DISTINCT process_id, unnest([thread_id, waiter]) AS thread_id,
+               unnest([role, waiter_role]) AS role, unnest([false, is_autograd]) AS is_helped
+        FROM pairs
+    ) AS roles
+    JOIN (
+        SELECT process_id, thread_id, at_ns, NULL AS called_ns FROM _range_turn
+        UNION ALL
+        SELECT process_id, thread_id, start_ns, end_ns FROM api_call
+        UNION ALL
+        SELECT process_id, thread_id, start_ns, NULL FROM asked
+    ) AS done ON done.process_id = roles.process_id AND done.thread_id = roles.thread_id
 ),
--- What each of a pair does. A thread that waits for autograd does nodes for the same backward pass.
-moves AS (
-    SELECT pairs.* EXCLUDE (one), at_ns, id, asking_range_id, called_ns, one = waiter AS is_waiter,
-           is_waiter AND is_autograd AND at_ns <= coalesce(nodes.end_ns, at_ns - 1) AS is_node,
-           CASE WHEN is_node AND at_ns < nodes.end_ns AND turn IS NOT NULL THEN around
-                ELSE turn END AS turn
-    FROM (SELECT *, unnest([thread_id, waiter]) AS one FROM pairs) AS pairs
-    JOIN events ON events.process_id = pairs.process_id AND events.thread_id = pairs.one
+-- A thread that waits for autograd does nodes for the same backward pass. Most threads have none.
+moves AS NOT MATERIALIZED (
+    SELECT role, at_ns, called_ns
+    FROM events
+    ANTI JOIN nodes USING (process_id, thread_id)
+    UNION ALL
+    SELECT role, at_ns, called_ns
+    FROM (FROM events SEMI JOIN nodes USING (process_id, thread_id)) AS events
     ASOF LEFT JOIN nodes
         ON nodes.process_id = events.process_id
         AND nodes.thread_id = events.thread_id
         AND nodes.start_ns <= at_ns
+    WHERE NOT is_helped OR at_ns > coalesce(nodes.end_ns, at_ns - 1)
 ),
--- And what each did last, in the order of time.
-lines AS (
-    SELECT moves.* EXCLUDE (turn, called_ns),
-           last_value(CASE WHEN is_waiter THEN turn END IGNORE NULLS) OVER line AS turn,
-           max(CASE WHEN is_waiter AND NOT is_node AND id IS NULL THEN at_ns END) OVER line
-               AS since_ns,
-           max(CASE WHEN is_waiter AND NOT is_node THEN called_ns END) OVER line AS waiter_ns,
-           max(CASE WHEN NOT is_waiter THEN called_ns END) OVER line AS thread_ns
-    FROM moves
-    WINDOW line AS (PARTITION BY process_id, thread_id, waiter ORDER BY at_ns)
+-- Pairs of which one ever does something while the other is in a call.
+beside AS (
+    SELECT DISTINCT pairs.role, waiter_role
+    FROM (
+        SELECT role, waiter_role, unnest([role, waiter_role]) AS one,
+               unnest([waiter_role, role]) AS other
+        FROM pairs
+    ) AS pairs
+    JOIN moves AS call ON call.role = one AND called_ns > at_ns
+    ASOF JOIN moves AS next ON next.role = other AND next.at_ns >= call.at_ns
+    WHERE next.at_ns < call.called_ns
 ),
--- The ranges that are open meanwhile, since when their threads do nothing, and whether one of the
--- two threads ever does something while the other is in a call.
+-- The ranges that are open meanwhile, and since when their threads do nothing.
 waiting AS (
-    SELECT process_id, thread_id, is_marked, waiter, id, asking_range_id, at_ns AS start_ns,
-           since_ns, turn.range_id AS range_id,
-           bool_or(coalesce(CASE WHEN is_waiter THEN thread_ns ELSE waiter_ns END > at_ns, false)
-                   AND NOT is_node)
-               OVER (PARTITION BY process_id, thread_id, waiter) AS is_beside,
-           is_waiter
-    FROM lines
+    SELECT asked.*, waiter, is_marked, beside.role IS NOT NULL AS is_beside,
+           move.at_ns AS since_ns,
+           CASE WHEN is_autograd AND turn.at_ns < nodes.end_ns THEN around_id
+                ELSE turn.range_id END AS range_id
+    FROM asked
+    JOIN pairs USING (process_id, thread_id)
+    LEFT JOIN beside USING (role, waiter_role)
+    ASOF JOIN (
+        FROM _range_turn
+        SEMI JOIN (SELECT process_id, waiter AS thread_id FROM pairs) USING (process_id, thread_id)
+    ) AS turn
+        ON turn.process_id = asked.process_id
+        AND turn.thread_id = waiter
+        AND turn.at_ns <= asked.start_ns
+    ASOF LEFT JOIN nodes
+        ON nodes.process_id = asked.process_id
+        AND nodes.thread_id = waiter
+        AND nodes.start_ns <= turn.at_ns
+    ASOF LEFT JOIN (
+        FROM moves
+        SEMI JOIN (SELECT waiter_role AS role FROM pairs) USING (role)
+    ) AS move ON move.role = waiter_role AND move.at_ns <= asked.start_ns
 ),
 judged AS (
     SELECT *, count(*) OVER (PARTITION BY id) AS ranges,
            bool_and(asking_range_id IS NOT NULL) OVER pause
                OR min(thread_id) OVER pause = max(thread_id) OVER pause AS is_alone
     FROM waiting
-    WHERE id IS NOT NULL AND NOT is_waiter AND range_id IS NOT NULL
+    WHERE range_id IS NOT NULL
     WINDOW pause AS (PARTITION BY process_id, waiter, since_ns, is_beside)
 )
 SELECT process_id, thread_id, min(start_ns) AS start_ns, max(start_ns) AS end_ns, asking_range_id,
