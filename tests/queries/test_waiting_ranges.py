@@ -173,6 +173,14 @@ def test_what_ranges_run_and_allocate_has_the_work_of_autograd_too(trace: MakeTr
     )
 
 
+def test_a_range_that_has_ended_has_nothing_of_one_that_crosses_autograds(trace: MakeTrace) -> None:
+    ranges = [(5, "step", 0, 30), (6, NODE, 20, 50), (6, NODE, 40, 80)]
+    assert_rows(
+        made(trace, ranges, [(5, 10, 1), (6, 60, 2)]).query("nvtx_projection"),
+        f'path gpu_ns\n"{NODE}" 2\nstep 1',
+    )
+
+
 def test_autograd_may_have_a_thread_for_each_gpu(trace: MakeTrace) -> None:
     launches = [*OWN, (6, 46, 8), (7, 47, 16)]
     opened = made(trace, [*STEP, *AUTOGRAD, (7, NODE, 45, 65)], launches)
