@@ -8,7 +8,7 @@
 --   range_id, gpu, activities, gpu_ns of _range_own
 --   exclusive_activities BIGINT [activities]: Activities of the range itself.
 --   exclusive_gpu_ns BIGINT [ns]: Sum of their durations.
---   start_ns, end_ns of _range_own
+--   start_ns, end_ns, kernels, kernel_ns, kernel_max_ns, copies, copied_bytes, sets of _range_own
 WITH waits AS (
     SELECT process_id, thread_id, asking_range_id, range_id
     FROM _range_wait
@@ -24,10 +24,12 @@ outermost AS (
     WHERE parent_range_id IS NULL
 )
 SELECT range_id, gpu, activities, gpu_ns, activities AS exclusive_activities,
-       gpu_ns AS exclusive_gpu_ns, start_ns, end_ns
+       gpu_ns AS exclusive_gpu_ns, start_ns, end_ns, kernels, kernel_ns, kernel_max_ns, copies,
+       copied_bytes, sets
 FROM _range_own
 UNION ALL
-SELECT outermost.range_id, own.gpu, own.activities, own.gpu_ns, 0, 0, own.start_ns, own.end_ns
+SELECT outermost.range_id, own.gpu, own.activities, own.gpu_ns, 0, 0, own.start_ns, own.end_ns,
+       own.kernels, own.kernel_ns, own.kernel_max_ns, own.copies, own.copied_bytes, own.sets
 FROM _range_own AS own
 JOIN _range_span AS span ON span.range_id = own.range_id
 ASOF JOIN outermost

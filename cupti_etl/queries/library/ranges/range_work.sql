@@ -26,16 +26,39 @@
 --   copies BIGINT [copies]: Finished copies.
 --   copied_bytes BIGINT [bytes]: Their bytes.
 --   sets BIGINT [sets]: Finished memsets.
-WITH sums AS (
-    -- Paths can be long: they are looked up for the sums.
-    SELECT ranges.alike_range_id, span.process_id, gpu, count(DISTINCT around.around_id) AS ranges,
-           sum(kernels) AS kernels, sum(kernel_ns) AS sum_ns, max(kernel_max_ns) AS max_ns,
-           sum(copies) AS copies, sum(copied_bytes) AS copied_bytes, sum(sets) AS sets
-    FROM _range_own AS own
-    JOIN _range_around AS around ON around.range_id = own.range_id
-    JOIN _range_time AS span ON span.range_id = own.range_id
-    JOIN _range_parent AS ranges ON ranges.range_id = around.around_id
-    GROUP BY ranges.alike_range_id, span.process_id, gpu
+WITH RECURSIVE outwards AS MATERIALIZED (
+    SELECT first.range_id AS alike_range_id, around.alike_range_id AS around_id
+    FROM _range_parent AS first
+    JOIN _range_parent AS around ON around.range_id = first.parent_range_id
+    WHERE first.alike_range_id = first.range_id
+),
+-- Ranges that are alike lie in ranges that are alike: what they asked for is added up before.
+asked AS (
+    SELECT alike_range_id, process_id, gpu, sum(kernels) AS kernels, sum(kernel_ns) AS sum_ns,
+           max(kernel_max_ns) AS max_ns, sum(copies) AS copies, sum(copied_bytes) AS copied_bytes,
+           sum(sets) AS sets
+    FROM _range_asked
+    JOIN _range_time USING (range_id)
+    GROUP BY alike_range_id, process_id, gpu
+    UNION ALL
+    SELECT around_id, asked.* EXCLUDE (alike_range_id)
+    FROM asked
+    JOIN outwards USING (alike_range_id)
+),
+-- Paths can be long: they are looked up for the sums.
+sums AS (
+    SELECT alike_range_id, process_id, gpu, sum(ranges) AS ranges, sum(kernels) AS kernels,
+           sum(sum_ns) AS sum_ns, max(max_ns) AS max_ns, sum(copies) AS copies,
+           sum(copied_bytes) AS copied_bytes, sum(sets) AS sets
+    FROM (
+        FROM asked
+        UNION ALL BY NAME
+        SELECT alike_range_id, process_id, gpu, count(*) AS ranges
+        FROM range_gpu
+        JOIN _range_time USING (range_id)
+        GROUP BY alike_range_id, process_id, gpu
+    )
+    GROUP BY alike_range_id, process_id, gpu
 )
 SELECT CASE WHEN min(alike.alike_range_id) = max(alike.alike_range_id) THEN any_value(path)
             ELSE kind END AS path,
