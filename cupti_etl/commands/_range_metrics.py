@@ -203,14 +203,8 @@ def columns_of(done: RangeCheck | str) -> tuple[dict[str, list[Any]], str]:
             f"the number of passes is not known: {done}",
             "ask on a machine with CUPTI and an NVIDIA driver",
         )
-    columns: dict[str, list[Any]] = {
-        "metric": [row.metric for row in done.rows],
-        "verdict": [row.verdict for row in done.rows],
-        "passes": [row.passes for row in done.rows],
-        "certain": [row.certain for row in done.rows],
-        "run": [row.run for row in done.rows],
-        "why": [row.why for row in done.rows],
-    }
+    names = ("metric", "verdict", "passes", "certain", "run", "why")
+    columns = {name: [getattr(row, name) for row in done.rows] for name in names}
     if done.passes is None:
         return columns, "an unknown number of passes, as metrics are refused"
     times, runs = counted(done.passes, "pass", "passes"), counted(done.runs, "run")

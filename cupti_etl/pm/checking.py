@@ -199,10 +199,8 @@ def check_passes(metrics: tuple[str, ...], chip: str, *, cupti: str | None = Non
     Raises:
         CuptiError: it cannot be asked at all.
     """
-    rows = []
     with ProfilerHost(chip, ProfilerType.RANGE_PROFILER, cupti=cupti) as host:
-        for metric in metrics:
-            rows.append(_first_known(host, metric))
+        rows = [_first_known(host, metric) for metric in metrics]
         counted = [row.metric for row in rows if row.passes is not None]
         is_refused = any(row.verdict == "refused" for row in rows)
         together = None if is_refused or not counted else host.configure(counted)[1]
