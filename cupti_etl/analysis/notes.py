@@ -10,14 +10,14 @@ from cupti_etl.errors import EtlError
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.empty import hidden, why_empty
 from cupti_etl.queries.query import Query
-from cupti_etl.render.table import Passed
+from cupti_etl.render.rows import Passed
 from cupti_etl.render.values import duration
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from cupti_etl.api import Trace
-    from cupti_etl.render.table import Rows
+    from cupti_etl.render.rows import Rows
 
 # Queries about losses say so themselves.
 _TELLS_LOSSES = "capture_health"

@@ -26,7 +26,8 @@ from cupti_etl.queries.choose import Scope
 from cupti_etl.queries.empty import NOTHING, why_empty
 from cupti_etl.queries.query import Query
 from cupti_etl.render.narrow import Narrowing, narrow
-from cupti_etl.render.table import Passed, Rows, Table, View, table
+from cupti_etl.render.rows import Passed, Rows
+from cupti_etl.render.table import Table, View, table
 
 if TYPE_CHECKING:
     import pyarrow as pa

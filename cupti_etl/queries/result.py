@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from cupti_etl.queries.query import Query
     from cupti_etl.render.columns import Shape
-    from cupti_etl.render.table import Rows
+    from cupti_etl.render.rows import Rows
 
 _T = TypeVar("_T")
 _BATCH_ROWS = 65536

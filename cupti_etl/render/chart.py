@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError, need
 from cupti_etl.render.labels import cut_apart
-from cupti_etl.render.table import Rows, View, table, whose
+from cupti_etl.render.rows import Rows
+from cupti_etl.render.table import View, table, whose
 from cupti_etl.render.values import TIME_UNITS
 
 if TYPE_CHECKING:

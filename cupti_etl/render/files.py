@@ -14,7 +14,7 @@ from cupti_etl.api import Result, Trace
 from cupti_etl.errors import UsageError
 from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.render.output import Output, write
-from cupti_etl.render.table import Passed
+from cupti_etl.render.rows import Passed
 from cupti_etl.schema.arrow import TABLES, arrow_schema
 from cupti_etl.storage.place import SPILL, new_output, not_written, refuse_existing, unfinished
 from cupti_etl.storage.replace import install

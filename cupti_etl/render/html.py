@@ -8,7 +8,8 @@ from cupti_etl.queries.catalog import library
 from cupti_etl.queries.choose import begin_ns
 from cupti_etl.render.escape import html_text
 from cupti_etl.render.labels import cut, processes
-from cupti_etl.render.table import Ask, Rows, Shown, Table, View, subject_first, table
+from cupti_etl.render.rows import Ask, Rows
+from cupti_etl.render.table import Shown, Table, View, subject_first, table
 from cupti_etl.render.text import IN_PYTHON, IN_SHELL, notes, plain_lines, without_rows
 from cupti_etl.render.values import duration, number
 

@@ -10,7 +10,7 @@ from cupti_etl.errors import UsageError, did_you_mean
 from cupti_etl.storage.sources import identifier
 
 if TYPE_CHECKING:
-    from cupti_etl.render.table import Rows
+    from cupti_etl.render.rows import Rows
 
 _UNKNOWN = re.compile(r'Referenced column "(?P<name>[^"]+)" (?:was )?not found')
 _OF_CONDITION = re.compile(r"(?:Parser|Binder|Catalog) Error: ")
@@ -43,7 +43,7 @@ def narrow(rows: Rows, narrowing: Narrowing) -> Rows:
     Raises:
         UsageError: there is no such column, or DuckDB refuses the condition.
     """
-    from cupti_etl.render.table import Passed
+    from cupti_etl.render.rows import Passed
 
     clauses = []
     if narrowing.where:

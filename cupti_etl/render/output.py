@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cupti_etl.render.columns import Shape
-    from cupti_etl.render.table import Rows, View
+    from cupti_etl.render.rows import Rows
+    from cupti_etl.render.table import View
 
 FORMATS = ("table", "csv", "json", "arrow", "parquet", "markdown", "html")
 _BINARY = ("arrow", "parquet")

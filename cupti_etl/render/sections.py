@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from cupti_etl.render.columns import Shape
-    from cupti_etl.render.table import Rows
+    from cupti_etl.render.rows import Rows
 
 # Rows of a section, where nobody says how many.
 _ROWS = 15

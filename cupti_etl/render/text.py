@@ -14,7 +14,8 @@ from itertools import zip_longest
 from cupti_etl.render.columns import IN_WORDS
 from cupti_etl.render.escape import markdown_text
 from cupti_etl.render.labels import cut, cut_apart
-from cupti_etl.render.table import Rows, Shown, Table, View, table
+from cupti_etl.render.rows import Rows
+from cupti_etl.render.table import Shown, Table, View, table
 from cupti_etl.render.values import NOTHING
 from cupti_etl.units import counted
 

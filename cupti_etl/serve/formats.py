@@ -12,7 +12,8 @@ import pyarrow as pa
 from cupti_etl.render.columns import in_words
 from cupti_etl.render.csv import write_csv
 from cupti_etl.render.json import json_text, write_json
-from cupti_etl.render.table import Rows, View, table
+from cupti_etl.render.rows import Rows
+from cupti_etl.render.table import View, table
 from cupti_etl.serve.refused import Refused
 
 
