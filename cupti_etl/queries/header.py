@@ -9,6 +9,7 @@ A query is ``library/<topic>/<name>.sql``: a header, then one SELECT::
     --   kernel: no kernels were recorded.
     -- none: what is said where there is no row, though there are inputs.
     -- materialized: Why its rows are computed once for a trace.
+    -- rare: The same, of what many traces have none of: nothing that reads it is begun before.
     -- native: How plain DuckDB, which runs the SELECT, differs from an opened trace.
     -- opened: Why it can be asked of an opened trace, and not of ``trace.duckdb``.
     -- limits: What it cannot see.
@@ -84,7 +85,8 @@ from cupti_etl.queries.query import Chart, Label, Query, Saving
 
 # What each key has: a text, names, or a list; the others are read by functions of their own.
 _TEXTS = (
-    "computed", "none", "materialized", "native", "opened", "limits", "front", "example", "scope",
+    "computed", "none", "materialized", "rare", "native", "opened", "limits", "front", "example",
+    "scope",
 )  # fmt: skip
 _NAMES = ("first", "alias", "renamed", "lookup", "approximate", "shared", "gathered")
 _LISTS = ("requires", "parameters", "columns")
@@ -124,6 +126,7 @@ def parse(text: str, name: str, topic: str, others: Others = lambda _: None) -> 
         texts["example"] = f"cupti-etl query {name} TRACE"
     given: dict[str, Any] = {**statements, **{key: texts[key] for key in ("doc", *_TEXTS)}}
     given |= {key: _names(texts[key]) for key in _NAMES}
+    given["materialized"] = texts["materialized"] or texts["rare"]
     query = Query(
         name=name,
         topic=topic,

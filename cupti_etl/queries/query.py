@@ -74,6 +74,7 @@ class Query:
     requires: tuple[tuple[str, str], ...] = ()
     none: str = ""
     materialized: str = ""
+    rare: str = ""
     native: str = ""
     opened: str = ""
     front: str = ""

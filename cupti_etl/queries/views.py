@@ -306,10 +306,9 @@ class Views:
                     self._execute(con, query.create)
 
     def _is_unanswerable(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
-        names = [name for name, _ in query.requires if self._is_all]
-        # What has to be computed for it comes last.
-        names.sort(key=self._materialized.is_one)
-        return any(self._has_no_row(con, name, query) for name in names)
+        names = (name for name, _ in query.requires if self._is_all)
+        ordered = sorted(names, key=self._materialized.is_one)  # what has to be computed: last
+        return any(self._has_no_row(con, name, query) for name in ordered)
 
     def _has_no_row(
         self, con: duckdb.DuckDBPyConnection, name: str, reader: Query | None = None
@@ -323,7 +322,8 @@ class Views:
             return True
         if not query.materialized:
             return False
-        beside = () if reader is None or name in self._made else self._beside(con, reader)
+        is_first = query.rare or name in self._made
+        beside = self._beside(con, reader) if reader and not is_first else ()
         self._need(con, (name, *beside))
         return not self.rows_known.has_row(
             name, self._state, lambda sql: con.execute(sql).fetchall()

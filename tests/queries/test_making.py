@@ -336,6 +336,26 @@ def test_all_that_a_query_reads_is_begun_at_once(
     assert seen == [is_begun]
 
 
+def test_what_reads_something_rare_is_not_begun_before_that_is_there(
+    trace: MakeTrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(materialize, "LARGE_BYTES", 0)
+    monkeypatch.setattr("cupti_etl.queries.making._most_threads", lambda *_: 2)
+    markers = """
+        process_id thread_id marker_id event timestamp_ns name     domain
+        1          1         1         start 1            aten::mm cpu_op
+        1          1         1         end   9            -        cpu_op
+    """
+    told: list[str] = []
+    with trace(kernel=KERNELS, api_call=CALLS, marker=markers) as opened:
+        opened.tell(told.append)
+        assert opened.query("module_summary").count() == 0
+        assert "_module_span" in told
+        assert not {"_operator", "_operator_work", "_range_own", "range_gpu"} & set(told)
+        assert opened.query("operator_summary").count() == 1
+        assert "_operator" in told
+
+
 @pytest.mark.slow
 def test_many_threads_ask_one_trace_and_a_part_of_it_at_once(trace: MakeTrace) -> None:
     names = ("busy_breakdown", "idle_summary", "kernel_summary", "run_summary", "memcpy_summary")

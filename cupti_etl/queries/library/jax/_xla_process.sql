@@ -2,7 +2,7 @@
 --
 -- computed: Those with ranges of the domain TSL.
 -- requires: marker
--- materialized: Most traces have none, and to decode ranges takes longer than to find that out.
+-- rare: Most traces have none, and to decode ranges takes longer than to find that out.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

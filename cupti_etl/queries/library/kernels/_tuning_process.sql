@@ -2,7 +2,7 @@
 --
 -- computed: Those with stacks that say so, or that cleared the L2 cache five times in a stream, by
 --   a memset of 16 MiB or more, or a kernel that fills.
--- materialized: Most traces have none, and triton_autotune goes over all that ran.
+-- rare: Most traces have none, and triton_autotune goes over all that ran.
 -- columns:
 --   process_id BIGINT: The process.
 SELECT process_id

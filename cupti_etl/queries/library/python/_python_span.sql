@@ -2,7 +2,7 @@
 --
 -- computed: Those of the domain python_function that tell their file and line.
 -- requires: marker
--- materialized: Most traces have none, and the stack of each call is searched in all of them.
+-- rare: Most traces have none, and the stack of each call is searched in all of them.
 -- scope: whole
 -- columns:
 --   process_id, thread_id, range_id of _range_span

@@ -1,7 +1,7 @@
 -- Processes of which Python stacks are known.
 --
 -- computed: Those of launch_stack and of _python_span.
--- materialized: Most traces have none, and what is by stacks looks at all activities.
+-- rare: Most traces have none, and what is by stacks looks at all activities.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -2,7 +2,7 @@
 --
 -- computed: Ranges named nn.Module: ..., as torch.profiler and a capture with --pytorch write them.
 -- requires: marker
--- materialized: Many traces have none, and all other ranges have to be looked through.
+-- rare: Many traces have none, and all other ranges have to be looked through.
 -- scope: host start_ns
 -- columns:
 --   process_id, range_id, start_ns, module of _module

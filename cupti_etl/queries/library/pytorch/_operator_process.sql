@@ -2,7 +2,7 @@
 --
 -- computed: Those with ranges of the domains of _operator, or one named aten::....
 -- requires: marker
--- materialized: Many traces have none, and operators are put together from several tables.
+-- rare: Many traces have none, and operators are put together from several tables.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -2,7 +2,7 @@
 --
 -- computed: Those of _range_span whose calls are of more than one thread.
 -- requires: marker
--- materialized: Many traces have none, and what a thread waits for is searched in all calls.
+-- rare: Many traces have none, and what a thread waits for is searched in all calls.
 -- scope: whole
 -- columns:
 --   process_id BIGINT: The process.

@@ -3,7 +3,7 @@
 -- computed: Those with the name of a collective or a size of a message.
 -- requires:
 --   argument: no arguments were recorded.
--- materialized: Many traces have none, and all arguments are looked through.
+-- rare: Many traces have none, and all arguments are looked through.
 -- scope: whole
 -- columns:
 --   process_id, correlation_id, marker_id, arguments of argument

@@ -4,7 +4,7 @@
 --   of DALI, tf.data and WebDataset, and ranges called data loading, next batch, fetch data or
 --   alike, but not get_input_embeddings and others that get what only begins with such a word.
 -- requires: marker
--- materialized: Many traces have none, and names of all ranges have to be looked through.
+-- rare: Many traces have none, and names of all ranges have to be looked through.
 -- limits: Names decide; input that nobody marked is not seen.
 -- scope: whole
 -- columns:
