@@ -151,7 +151,7 @@ _EMPTY = """
     finding_compiling finding_half_cores finding_copy_kernels finding_float_attention _long_launch
     finding_depthwise finding_small_blocks _managed_memory _call_outside _unpaired_launch
     _benchmarking_stack _function_stack _function_frame _process_to_guess _threaded_process
-    _python_span _parted_span
+    _python_span _parted_span _range_outermost
 """
 
 

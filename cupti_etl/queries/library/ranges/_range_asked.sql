@@ -9,20 +9,6 @@
 --   exclusive_activities BIGINT [activities]: Activities of the range itself.
 --   exclusive_gpu_ns BIGINT [ns]: Sum of their durations.
 --   start_ns, end_ns, kernels, kernel_ns, kernel_max_ns, copies, copied_bytes, sets of _range_own
-WITH waits AS (
-    SELECT process_id, thread_id, asking_range_id, range_id
-    FROM _range_wait
-    WHERE is_clear AND asking_range_id IS NOT NULL
-),
--- What is inside an outermost range began behind it, and before the next of these.
-outermost AS (
-    SELECT span.process_id, span.thread_id, span.start_ns, waits.range_id
-    FROM _range_span AS span
-    JOIN _range_parent AS parent ON parent.range_id = span.range_id
-    SEMI JOIN waits ON waits.process_id = span.process_id AND waits.thread_id = span.thread_id
-    LEFT JOIN waits ON waits.asking_range_id = span.range_id
-    WHERE parent_range_id IS NULL
-)
 SELECT range_id, gpu, activities, gpu_ns, activities AS exclusive_activities,
        gpu_ns AS exclusive_gpu_ns, start_ns, end_ns, kernels, kernel_ns, kernel_max_ns, copies,
        copied_bytes, sets
@@ -32,7 +18,7 @@ SELECT outermost.range_id, own.gpu, own.activities, own.gpu_ns, 0, 0, own.start_
        own.kernels, own.kernel_ns, own.kernel_max_ns, own.copies, own.copied_bytes, own.sets
 FROM _range_own AS own
 JOIN _range_span AS span ON span.range_id = own.range_id
-ASOF JOIN outermost
+ASOF JOIN _range_outermost AS outermost
     ON outermost.process_id = span.process_id
     AND outermost.thread_id = span.thread_id
     AND outermost.start_ns <= span.start_ns
