@@ -42,11 +42,12 @@ WITH shapes AS (
     SELECT name, grid_x || 'x' || grid_y || 'x' || grid_z AS grid,
            block_x || 'x' || block_y || 'x' || block_z AS block,
            count(*) AS calls, median(end_ns - start_ns) AS median_ns,
+           -- The least of numbers is the greatest of their complements.
            arg_max({'process_id': process_id, 'device_id': device_id, 'context_id': context_id,
                     'stream_id': stream_id, 'correlation_id': correlation_id,
                     'start_ns': start_ns, 'end_ns': end_ns},
-                   (end_ns - start_ns, -start_ns, -place, -correlation_id, -device_id,
-                    -context_id, -stream_id, process_id), runs) AS worst
+                   (end_ns - start_ns, ~start_ns, ~place, ~correlation_id, ~device_id,
+                    ~context_id, ~stream_id, process_id), runs) AS worst
     FROM kernel
     LEFT JOIN (SELECT process_id, place FROM _export_process) USING (process_id)
     WHERE start_ns IS NOT NULL AND end_ns IS NOT NULL
