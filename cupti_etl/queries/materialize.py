@@ -125,6 +125,11 @@ class Materialized:
         """Whether something is a materialized query."""
         return name in self._catalog and bool(self._catalog[name].materialized)
 
+    def told_late(self, name: str) -> tuple[bool, bool, bool]:
+        """How late it is known whether something has a row: of tables first, then what is rare."""
+        is_query = name in self._catalog
+        return is_query, is_query and not self._catalog[name].rare, self.is_one(name)
+
     def takes_long(self) -> bool:
         """Whether to compute one of this trace takes time."""
         with self.parts_looked_at() as now:

@@ -307,7 +307,7 @@ class Views:
 
     def _is_unanswerable(self, con: duckdb.DuckDBPyConnection, query: Query) -> bool:
         names = (name for name, _ in query.requires if self._is_all)
-        ordered = sorted(names, key=self._materialized.is_one)  # what has to be computed: last
+        ordered = sorted(names, key=self._materialized.told_late)
         return any(self._has_no_row(con, name, query) for name in ordered)
 
     def _has_no_row(

@@ -6,9 +6,11 @@
 --   make up nearly all, so other operators count nothing, unless kernels of theirs do such work by
 --   their names (kernel_rule): what these compute is not known, nor what graphs and compiled code
 --   launch without operators.
--- requires: gpu_activity, step, _operator_flops
---   _flops_gpu: sizes of inputs were not recorded (capture with --pytorch, or record_shapes=True of
---     torch.profiler), so operations are not known.
+-- requires: gpu_activity, _operator
+--   _any_input_size: sizes of inputs were not recorded (capture with --pytorch, or
+--     record_shapes=True of torch.profiler), so operations are not known.
+--   step, _operator_flops
+--   _flops_gpu: of no operator are the operations known.
 -- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Operations that are done anew (activation checkpointing) count as often as they were
 --   done. NULL if the operations of more than 1 % of counted_ns, or the chip's peaks, are not

@@ -8,7 +8,9 @@
 --   marker: no NVTX ranges were recorded.
 --   gpu_activity
 --   api_call: no API calls were recorded (capture with --api default), so work has no range.
--- none: no range is named like a layer: a word such as layer, block or encoder, and a number.
+--   _layer_span: no range is named like a layer: a word such as layer, block or encoder, and a
+--     number.
+-- none: no work on GPUs was asked for in a range that is named like a layer.
 -- limits: Names decide. Layers that lie in each other both count what the inner one asked for; of
 --   those of one name, the outermost alone counts.
 -- front: Which layer is slow?
@@ -16,8 +18,7 @@
 -- chart: bars(layer, gpu_ns)
 -- alias: nvtx_layer_breakdown, layer_summary
 -- columns:
---   layer VARCHAR: Name of the range.
---   kin VARCHAR: The name without its number, which layers that are alike share.
+--   layer, kin of _layer_span
 --   process_id BIGINT: The process.
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   percent DOUBLE [%]: gpu_ns as a share of the time on that GPU of all ranges together, each
@@ -29,52 +30,17 @@
 --   mean_gpu_ns DOUBLE [ns]: gpu_ns divided by runs.
 --   host_ns BIGINT [ns]: Time on the host; without unfinished ones.
 --   ratio DOUBLE: mean_gpu_ns divided by its median over layers that are alike; NULL for one alone.
-WITH layers AS (
-    SELECT process_id, range_id, end_ns - start_ns AS host_ns,
-           regexp_replace(name, '^nn\.Module: ', '') AS layer,
-           -- Classes have numbers in their names, too.
-           CASE WHEN domain = 'pytorch.module' AND regexp_matches(name, '\.[0-9]+[. ]')
-                THEN regexp_replace(substr(name, 12), '\.[0-9]+([. ])', '.*\1')
-                ELSE regexp_replace(regexp_replace(name, '^nn\.Module: ', ''), '[0-9]+', '*')
-                END AS kin
-    FROM _range_span
-    WHERE starts_with(name, 'nn.Module: ')
-        OR (
-            coalesce(domain, '') NOT IN (
-                'python_function', 'cpu_op', 'Operator', 'operator', 'Trace', 'pytorch.operator',
-                'pytorch.backward'
-            )
-            AND NOT contains(name, '::')
-            -- Of a layer's parameter, as when its gradients are summed up.
-            AND NOT regexp_matches(name, '[.](weight|bias)([^a-z]|$)')
-            AND regexp_matches(
-                name, '(?i)(layer|blocks?|blk|stage|encoder|decoder|expert|transformer|resnets|'
-                'attention|attn|mlp|ffn|module)s?[ ._:#\[-]*[0-9]+|'
-                -- GPT-2's h.0, and not the H2D of a copy; conv1 or conv2d_1, and no conv2d.
-                '(^|[./ _])h[ ._:#\[-]*[0-9]+([^0-9a-z]|$)|'
-                'conv([123]d)?s?[ ._:#\[-]*[0-9]+([^0-9d]|$)'
-            )
-        )
-    -- What is a part of itself, as graphs of torch.fx are, would count twice.
-    WINDOW earlier AS (
-        PARTITION BY process_id, thread_id, name
-        ORDER BY start_ns, end_ns DESC NULLS FIRST, range_id
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    )
-    QUALIFY max(coalesce(end_ns, 9223372036854775807)) OVER earlier
-            >= greatest(coalesce(end_ns, 9223372036854775807), start_ns + 1) IS NOT TRUE
-),
-everything AS (
+WITH everything AS (
     SELECT gpu, sum(exclusive_gpu_ns) AS gpu_ns FROM range_gpu GROUP BY gpu
 ),
 sums AS (
-    SELECT layer, kin, layers.process_id, work.gpu, count(*) AS runs,
+    SELECT layer, kin, span.process_id, work.gpu, count(*) AS runs,
            sum(activities)::BIGINT AS activities, TRY_CAST(sum(gpu_ns) AS BIGINT) AS gpu_ns,
            TRY_CAST(sum(exclusive_gpu_ns) AS BIGINT) AS exclusive_gpu_ns,
            TRY_CAST(coalesce(sum(host_ns), 0) AS BIGINT) AS host_ns
-    FROM layers
-    JOIN range_gpu AS work ON work.range_id = layers.range_id
-    GROUP BY layer, kin, layers.process_id, work.gpu
+    FROM _layer_span AS span
+    JOIN range_gpu AS work ON work.range_id = span.range_id
+    GROUP BY layer, kin, span.process_id, work.gpu
 )
 SELECT layer, kin, process_id, sums.gpu,
        100.0 * sums.gpu_ns / nullif(everything.gpu_ns, 0) AS percent, runs, activities,
