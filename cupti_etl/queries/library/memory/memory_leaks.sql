@@ -7,7 +7,7 @@
 --   allocated once does not grow.
 -- requires: memory
 --   allocation: no memory was allocated at addresses that are known.
--- none: all memory was released.
+--   _memory_kept: all memory was released.
 -- limits: What lives to the end on purpose, such as weights, is here too: only growth is a leak.
 --   growth is NULL with fewer than 4 steps, or where they are guessed with a confidence below 0.3,
 --   which are not what reports are about either.
