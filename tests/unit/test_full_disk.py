@@ -101,7 +101,7 @@ import resource, sys
 sys.dont_write_bytecode = True
 from cupti_etl.errors import EtlError
 from cupti_etl.queries.trace_duckdb import write_trace_duckdb
-for size in (4096 << i for i in range(10)):
+for size in (4096 << i for i in range(12)):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
     try:
         write_trace_duckdb(sys.argv[1])
