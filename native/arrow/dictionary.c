@@ -70,11 +70,9 @@ int dictionary_begin(struct dictionary *dictionary, uint64_t process)
 	return 0;
 }
 
-/* A buffer of at least `size` bytes, which are a power of two so that the pool has some. */
 static void *larger(void *old, size_t used, size_t least, size_t *size)
 {
-	for (*size = 256; *size < least;)
-		*size *= 2;
+	*size = pool_size(least);
 	return pool_resize(old, used, *size);
 }
 

@@ -22,6 +22,15 @@ static struct head *kept[MAX_KEPT];
 static unsigned n_kept;
 static size_t kept_bytes;
 
+size_t pool_size(size_t least)
+{
+	size_t size = 256;
+
+	while (size < least)
+		size *= 2;
+	return size;
+}
+
 void *pool_get(size_t size)
 {
 	struct head *head = NULL;

@@ -52,19 +52,9 @@ void table_free(struct table *table)
 	*table = (struct table){.width = table->width};
 }
 
-/* A power of two, so that the pool has buffers of the size and keeps none that nobody asks for. */
-static size_t bytes_for(size_t rows)
-{
-	size_t bytes = 256;
-
-	while (bytes < rows * sizeof(int64_t))
-		bytes *= 2;
-	return bytes;
-}
-
 static struct ArrowArray *export_column(const struct table *table, size_t from, size_t n, size_t c)
 {
-	int64_t *values = pool_get(bytes_for(n));
+	int64_t *values = pool_get(pool_size(n * sizeof *values));
 	struct ArrowArray *array = values ? new_array((int64_t)n, 2) : NULL;
 
 	if (!array) {
