@@ -50,11 +50,15 @@ def end_in_order() -> None:
     if threading.current_thread() is not threading.main_thread():
         return
     process = os.getpid()
+    came: list[int] = []
 
     def end(number: int, _: object) -> None:
         if os.getpid() != process:  # a fork of it, which has nothing to tidy up
             end_by(number)
-        raise Ended(number)
+        # Another, as timeout(1) sends two, would end what tidies up and stops threads.
+        if not came:
+            came.append(number)
+            raise Ended(number)
 
     for number in known("SIGTERM", "SIGHUP"):
         if signal.getsignal(number) == signal.SIG_DFL:
