@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cupti_etl.queries.catalog import LIBRARY, library
-from cupti_etl.queries.runner import connect, empty_views, library_views
+from cupti_etl.queries.plain_library import library_views
+from cupti_etl.queries.runner import connect, empty_views
 from cupti_etl.queries.tables import table_extent
 from cupti_etl.schema.revisions import STORAGE_VERSION
 from cupti_etl.storage.made_once import kept_file, use

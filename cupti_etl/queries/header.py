@@ -149,9 +149,14 @@ def parse(text: str, name: str, topic: str, others: Others = lambda _: None) -> 
 
 def reads(sql: str) -> tuple[str, ...]:
     """The tables and queries that a SELECT reads, in the order in which it names them."""
+    return tuple(dict.fromkeys(each_read(sql)))
+
+
+def each_read(sql: str) -> list[str]:
+    """As of ``reads``, as often as it names each."""
     text = _NO_SQL.sub("", sql)
     own = {*_NAMED.findall(text)}
-    return tuple(dict.fromkeys(name for name in _READ.findall(text) if name not in own))
+    return [name for name in _READ.findall(text) if name not in own]
 
 
 def _statements(name: str, text: str) -> dict[str, str]:

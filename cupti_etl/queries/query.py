@@ -128,8 +128,13 @@ class Query:
     @property
     def create(self) -> str:
         """The statement that installs it: a view, or a table macro if it takes parameters."""
-        if not self.parameters:
-            return f"CREATE OR REPLACE VIEW {self.name} AS\n{self.sql}"
+        if self.parameters:
+            return self.create_macro
+        return f"CREATE OR REPLACE VIEW {self.name} AS\n{self.sql}"
+
+    @property
+    def create_macro(self) -> str:
+        """The statement that installs it as a table macro."""
         # DuckDB wants parameters with a default last.
         ordered = sorted(self.parameters, key=lambda field: field.default is not None)
         signature = ", ".join(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
-from cupti_etl.queries.catalog import TABLE_EXTENT, Catalog
 from cupti_etl.queries.query import Query
 from cupti_etl.queries.spill import spill_folder
-from cupti_etl.queries.tables import create_table_view, describe_table, empty_table, table_extent
+from cupti_etl.queries.tables import create_table_view, describe_table, empty_table
 from cupti_etl.schema.arrow import TABLES
 from cupti_etl.storage.bucket import Url, real_path, register
 from cupti_etl.storage.sources import as_glob, quoted
@@ -92,27 +90,6 @@ def empty_views() -> Iterator[str]:
     for table in TABLES:
         yield create_table_view(table, empty_table(table))
         yield describe_table(table)
-
-
-def library_views(catalog: Catalog) -> Iterator[str]:
-    """Statements that create the library over the tables, or views, of the current database.
-
-    To create a view DuckDB binds it, with all views below it.  So each is created while those that
-    it needs are only their declared columns, which a test compares with the real ones: that takes a
-    tenth of the time for the whole library.
-
-    Those that only an opened trace answers are left out.
-    """
-    queries = [query for query in catalog if not query.opened]
-    yield f"CREATE OR REPLACE VIEW {TABLE_EXTENT} AS\n{table_extent()}"
-    views = [query for query in queries if not query.parameters]
-    for query in views:
-        yield replace(query, sql=query.no_rows).create
-    # What takes parameters is bound where it is used.
-    for query in (*(each for each in queries if each.parameters), *reversed(views)):
-        yield query.create
-        what = "MACRO TABLE" if query.parameters else "VIEW"
-        yield f"COMMENT ON {what} {query.name} IS {quoted(query.doc)}"
 
 
 def call(query: Query, given: Collection[str]) -> str:

@@ -16,7 +16,7 @@ from cupti_etl.api import open as open_trace
 from cupti_etl.errors import EtlError, TraceError
 from cupti_etl.queries.bound_library import library_files
 from cupti_etl.queries.catalog import TABLE_EXTENT, library
-from cupti_etl.queries.runner import library_views
+from cupti_etl.queries.plain_library import library_views
 from cupti_etl.queries.tables import table_extent
 from cupti_etl.render.beside import ROWS, beside, feed
 from cupti_etl.schema.arrow import TABLES

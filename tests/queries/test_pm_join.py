@@ -16,7 +16,8 @@ from cupti_etl.errors import NativeError
 from cupti_etl.pm.attribution import overlap
 from cupti_etl.queries.catalog import library
 from cupti_etl.queries.materialize import Operator
-from cupti_etl.queries.runner import connect, empty_views, library_views
+from cupti_etl.queries.plain_library import library_views
+from cupti_etl.queries.runner import connect, empty_views
 from cupti_etl.queries.views import Views
 
 

@@ -19,9 +19,10 @@ from cupti_etl.cli import cli
 from cupti_etl.errors import SchemaError, UsageError
 from cupti_etl.queries.catalog import LIBRARY, TABLE_EXTENT, Catalog, Library, library
 from cupti_etl.queries.header import parse
+from cupti_etl.queries.plain_library import library_views
 from cupti_etl.queries.query import Chart, Label, Query
 from cupti_etl.queries.reference import describe, overview, queries_markdown
-from cupti_etl.queries.runner import call, connect, empty_views, library_views
+from cupti_etl.queries.runner import call, connect, empty_views
 from cupti_etl.queries.tables import table_extent
 from cupti_etl.storage.sources import identifier
 
