@@ -7,7 +7,6 @@
 --   time of the run.
 -- requires:
 --   marker: no modules and no operators were recorded.
--- opened: Plain DuckDB takes long to plan it, as it repeats the text of all views below.
 -- lookup: _module, _module_launch, _operator, _operator_launch
 -- parameters:
 --   subjects VARCHAR[] = ['module', 'operator']: Those that are wanted.

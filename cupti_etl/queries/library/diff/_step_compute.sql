@@ -2,7 +2,6 @@
 --
 -- computed: Sums of compute_ns of step_summary over eight parts with equally many steps, in the
 --   order of time: neighbours are alike.
--- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   part BIGINT: Part of the run, from 0 to 7.

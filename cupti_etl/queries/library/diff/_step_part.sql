@@ -2,7 +2,6 @@
 --
 -- computed: Sums over steps of the columns of step_summary. What its causes leave of the idle time,
 --   where calls were not recorded, is unknown.
--- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- columns:
 --   gpu BIGINT: Number of the GPU, as in gpu.
 --   part VARCHAR: compute, exposed communication, exposed copies, or idle and its cause.

@@ -68,7 +68,8 @@ things AS (
 SELECT ((coalesce(processes.place, 0) + 1) << 40) + (content::BIGINT << 32)
            + (coalesce(thread_id, 0)::BIGINT & 4294967295) AS track,
        coalesce(processes.place, 0) AS process_place, layer::BIGINT AS layer, start_ns,
-       if(end_ns < start_ns, start_ns, end_ns) AS end_ns, is_instant, is_call, category,
+       CASE WHEN end_ns < start_ns THEN start_ns ELSE end_ns END AS end_ns, is_instant, is_call,
+       category,
        coalesce(things.name, '') AS name, launch_id, arguments
 FROM things
 LEFT JOIN _export_process AS processes ON processes.process_id = things.process_id

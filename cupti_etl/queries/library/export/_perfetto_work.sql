@@ -23,7 +23,7 @@
 --   graph_node BIGINT: Node of that graph; NULL outside graphs.
 --   bytes BIGINT [bytes]: Bytes copied or set; NULL for kernels.
 SELECT stage, hash(process_id, device_id, context_id, stream_id) AS stream_key, correlation_id,
-       start_ns, if(end_ns < start_ns, 0, end_ns - start_ns) AS duration_ns,
+       start_ns, CASE WHEN end_ns < start_ns THEN 0 ELSE end_ns - start_ns END AS duration_ns,
        CASE WHEN stage = 1 THEN coalesce(name, '') END AS mangled, label,
        COLUMNS('^((grid|block)_[xyz]|registers_per_thread)$')::BIGINT,
        static_shared_bytes::BIGINT AS shared_mem_static,

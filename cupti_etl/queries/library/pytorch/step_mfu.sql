@@ -11,7 +11,6 @@
 --     record_shapes=True of torch.profiler), so operations are not known.
 --   step, _operator_flops
 --   _flops_gpu: of no operator are the operations known.
--- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Operations that are done anew (activation checkpointing) count as often as they were
 --   done. NULL if the operations of more than 1 % of counted_ns, or the chip's peaks, are not
 --   known: see known_pct.

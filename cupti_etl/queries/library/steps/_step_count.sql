@@ -3,7 +3,6 @@
 -- computed: Finished activities of the step's process that began within it. A call counts where
 --   its first activity began, so that it counts once.
 -- materialized: Made once for an opened trace, as the step of each activity is looked for.
--- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- limits: Calls whose activities are not known count nowhere.
 -- scope: whole
 -- columns:

@@ -5,7 +5,6 @@
 --   add to duration_ns; the causes, with idle_edge_ns for what is in no whole gap of the step, to
 --   idle_ns.
 -- requires: gpu_activity, step
--- opened: Plain DuckDB takes minutes to plan it, as it repeats the text of all views below.
 -- materialized: Few rows, of all that ran.
 -- limits: As of step_breakdown and gap_attribution. Launches count where their first work began.
 -- front: What did each step do, and what did it wait for?
