@@ -1,10 +1,10 @@
 """The query library for a plain DuckDB: a view a query, and a table macro below it.
 
 DuckDB binds a view anew wherever it is read, with all that is below it: ``finding_rank_wait`` is
-made of 36 queries, most of which read some of the others twice, and would be planned as 58,236.
-So a view reads no other view.  It names each query below it once, as a common table expression,
-of which the SELECT is a macro: in a macro, DuckDB looks for a name among the expressions of the
-query that calls it before it looks for a view.
+made of 36 queries, most of which read some of the others twice, and would be planned as tens of
+thousands.  So a view reads no other view.  It names each query below it once, as a common table
+expression, of which the SELECT is a macro: in a macro, DuckDB looks for a name among the
+expressions of the query that calls it before it looks for a view.
 """
 
 from __future__ import annotations
