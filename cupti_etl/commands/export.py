@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _TABLES = ("parquet", "arrow", "csv", "spreadsheet")
+_NOT_COMPRESSED = ("duckdb", "parquet", "sqlite")
 FORMS = ("duckdb", *_TABLES, "sqlite", "chrome", "perfetto", "folded", "speedscope")
 
 
@@ -69,7 +70,7 @@ def command(
       cupti-etl export node1 node2 --to parquet both
       cupti-etl export run42 --to arrow --table kernel - | ./reader
       cupti-etl export run42 --to sqlite run42.sqlite
-      cupti-etl export run42 --to chrome run42.json
+      cupti-etl export run42 --to chrome run42.json.gz
       cupti-etl export run42 --to perfetto run42.pftrace
       cupti-etl export run42 --to speedscope run42.speedscope.json
 
@@ -88,6 +89,8 @@ def command(
 
     folded and speedscope are GPU time by Python stack (capture --python-stacks), for flame
     graphs: lines for flamegraph.pl and similar programs, and a file for speedscope.app.
+
+    A file whose name ends in .gz is compressed, unless its format has to be read in any order.
     """
     if not traces:  # click takes the only one for the last
         raise UsageError("TRACE or OUT is missing", f"cupti-etl export {out} --to {form} OUT")
@@ -95,6 +98,11 @@ def command(
         raise UsageError(
             f"--table does not go with --to {form}, which is no table",
             "--to parquet --table writes some of them",
+        )
+    if out.suffix.lower() == ".gz" and form in _NOT_COMPRESSED:
+        raise UsageError(
+            f"{out}: {form} is read in any order, which a compressed file cannot be",
+            f"name it {out.with_suffix('')}",
         )
     file = None if str(out) == "-" else out
     limit = f"{size_bytes(memory) // 1000} kB"

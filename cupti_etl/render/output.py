@@ -6,13 +6,14 @@ Every format for machines is streamed: memory does not grow with the number of r
 from __future__ import annotations
 
 import functools
+import gzip
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
 
@@ -43,6 +44,9 @@ _SUFFIXES = {
     ".html": "html",
     ".txt": "table",
 }
+_COMPRESSED = ".gz"
+# That of gzip(1).
+_LEVEL = 6
 _GROUP_BATCHES = 4
 _F = TypeVar("_F", bound=Callable[..., Any])
 _SECTION: Mapping[str, Any] = {"cls": Option, "section": "Output"}
@@ -144,7 +148,7 @@ class Output:
     def __post_init__(self) -> None:
         if self.spreadsheet and self.chosen != "csv":
             raise UsageError(f"--spreadsheet is about CSV, not {self.chosen}", "--format csv")
-        suffix = self.path.suffix.lower() if self.path else ""
+        suffix = _suffix(self.path)
         if suffix and not self.format and suffix not in _SUFFIXES:
             raise UsageError(
                 f"{self.path}: {suffix} is not the suffix of a format",
@@ -158,7 +162,13 @@ class Output:
             return self.format
         if self.spreadsheet:
             return "csv"
-        return _SUFFIXES.get(self.path.suffix.lower(), "table") if self.path else "table"
+        return _SUFFIXES.get(_suffix(self.path), "table")
+
+
+def _suffix(path: Path | None) -> str:
+    """What says the format of a file, which may be compressed."""
+    said = path.name.lower().removesuffix(_COMPRESSED) if path else ""
+    return Path(said).suffix
 
 
 def output_options(function: Callable[..., None]) -> Callable[..., None]:
@@ -221,7 +231,8 @@ def output_options(function: Callable[..., None]) -> Callable[..., None]:
         _option("--all", "all_rows", is_flag=True, help="Show every row of a table."),
         _option("--limit", type=click.IntRange(min=0), metavar="N", help="Only the first N rows."),
         output_option(
-            "Write to FILE; its suffix chooses the format unless --format does.", **_SECTION
+            "Write to FILE; its suffix chooses the format unless --format does; .gz compresses.",
+            **_SECTION,
         ),
         _option(
             "--format",
@@ -295,7 +306,10 @@ def _change(output: Output) -> Callable[[str], str] | None:
 
 @contextmanager
 def open_output(path: Path | None) -> Iterator[BinaryIO]:
-    """Standard output, or a file that appears only when it is complete."""
+    """Standard output, or a file that appears only when it is complete.
+
+    What goes into a file whose name ends in ``.gz`` is compressed.
+    """
     if path is None:
         sys.stdout.flush()
         yield sys.stdout.buffer
@@ -305,7 +319,12 @@ def open_output(path: Path | None) -> Iterator[BinaryIO]:
     partial = path if in_place else path.with_name(f".{path.name}.part")
     try:
         with partial.open("wb") as file:
-            yield file
+            if path.suffix.lower() == _COMPRESSED:
+                # Without a name and a time, which would be those of the unfinished file.
+                with gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as compressed:
+                    yield cast("BinaryIO", compressed)
+            else:
+                yield file
         if not in_place:
             partial.replace(path)
     except OSError as error:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cupti_etl.errors import UsageError
 from cupti_etl.queries.catalog import library
-from cupti_etl.storage.place import new_output
+from cupti_etl.render.output import open_output
+from cupti_etl.storage.place import refuse_existing
 
 if TYPE_CHECKING:
     from cupti_etl.api import Trace
@@ -39,11 +39,10 @@ def export_stacks(trace: Trace, out: Path | None, form: str, *, overwrite: bool 
         text = "".join(f"{stack} {ns}\n" for stack, ns in rows)
     else:
         text = _speedscope(rows, trace.path.name)
-    if out is None:
-        sys.stdout.write(text)
-        return
-    with new_output(out, overwrite=overwrite) as partial:
-        partial.write_text(text)
+    if out is not None:
+        refuse_existing(out, overwrite=overwrite)
+    with open_output(out) as file:
+        file.write(text.encode())
 
 
 def _speedscope(rows: list[tuple[str, int]], name: str) -> str:

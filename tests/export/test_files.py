@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import subprocess
 import sys
@@ -186,3 +187,42 @@ def test_sql_and_query_take_several_traces(run: Path, tmp_path: Path) -> None:
     assert b"there is no trace typo" in etl_bytes("sql", run, "typo").stderr
     long = f"SELECT 1 AS one -- {'x' * 5000}"
     assert succeed("sql", run, long, "--format", "csv") == b"one\n1\n"
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        (("--to", "chrome"), "out.json"),
+        (("--to", "perfetto"), "out.pftrace"),
+        (("--to", "csv", "--table", "kernel"), "out.csv"),
+        (("--to", "arrow", "--table", "kernel"), "out.arrows"),
+    ],
+    ids=["chrome", "perfetto", "csv", "arrow"],
+)
+def test_a_name_that_ends_in_gz_is_compressed(
+    run: Path, tmp_path: Path, written: tuple[str, ...], name: str
+) -> None:
+    succeed("export", run, *written, tmp_path / name)
+    for again in range(2):  # each time the same bytes
+        succeed("export", run, *written, tmp_path / f"{again}{name}.GZ")
+    first, second = ((tmp_path / f"{again}{name}.GZ").read_bytes() for again in range(2))
+    assert gzip.decompress(first) == (tmp_path / name).read_bytes()
+    assert first == second
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [f"0{name}.GZ", f"1{name}.GZ", name, "run"]
+    )
+
+
+def test_rows_are_of_the_format_that_stands_before_gz(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "one.csv.gz"
+    succeed("sql", run, "SELECT 1 AS one", "-o", out)
+    assert gzip.decompress(out.read_bytes()) == b"one\n1\n"
+
+
+@pytest.mark.parametrize("form", ["duckdb", "parquet", "sqlite"])
+def test_what_is_read_in_any_order_is_not_compressed(run: Path, tmp_path: Path, form: str) -> None:
+    out = tmp_path / f"out.{form}.gz"
+    done = etl_bytes("export", run, "--to", form, out)
+    assert done.returncode == 2
+    assert f"name it {tmp_path}/out.{form}\n" in done.stderr.decode()
+    assert not out.exists()
