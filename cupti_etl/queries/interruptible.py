@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 from collections.abc import Callable
@@ -46,8 +47,10 @@ def interruptible(action: Callable[[], _T], stop: Callable[[], None]) -> _T:
         return outcome.result()
     except (KeyboardInterrupt, SystemExit):
         while not outcome.done():
-            stop()
-            wait([outcome], _PATIENCE_S)
+            # Ctrl-C once more would leave it to end by itself.
+            with contextlib.suppress(KeyboardInterrupt):
+                stop()
+                wait([outcome], _PATIENCE_S)
         raise
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
