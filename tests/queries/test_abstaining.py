@@ -205,6 +205,17 @@ def test_plain_duckdb_gives_the_same_without_what_is_stored(tmp_path: Path) -> N
                     assert unordered(rows) == asked(parts, query), query.name
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("query", ["module_summary", "hlo_summary"])
+def test_plain_duckdb_plans_what_recurs_over_views(trace: MakeTrace, query: str) -> None:
+    import duckdb
+
+    opened = trace(**{table: FULL[table] for table in ("kernel", "api_call", "marker")})
+    export_duckdb(opened, opened.path / "run.duckdb")
+    with duckdb.connect(str(opened.path / "run.duckdb")) as con:
+        assert len(con.execute(f"FROM {query}").fetchall()) == opened.query(query).count()
+
+
 @pytest.fixture(scope="module")
 def lacking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Trace]]:
     """FULL without a table, or without all of them, opened for all tests that ask for it."""
